@@ -1,0 +1,3 @@
+//! The one asynchronous place: the ports, and the loop that drives an agent between them.
+
+pub mod model;
