@@ -2,6 +2,16 @@
 //!
 //! Without the feature `runtime` this crate does no I/O, reads no clock and knows no async.
 
+pub mod action;
+pub mod config;
+pub mod event;
+pub mod hash;
+pub mod ids;
+pub mod input;
+pub mod ledger;
 pub mod model;
+pub mod policy;
+pub mod record;
 #[cfg(feature = "runtime")]
 pub mod runtime;
+pub mod time;

@@ -1,0 +1,246 @@
+//! Actions: what the model may ask for, and how an asked-for action ends.
+//!
+//! Owns the registry's plain data, the class that decides about retries, the life of an effect and the
+//! type that channels deliver. Refuses to run anything.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::ids::ActionId;
+use crate::model::ToolDefinition;
+use crate::time::Timestamp;
+
+/// What repeating an action costs; decides whether it may be tried again by itself (`C-EFF-1`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// Changes nothing anywhere.
+    Pure,
+    /// Changes something, and a repeat with the same id changes nothing more.
+    Idempotent,
+    /// Changes something that can be taken back; a repeat would change it again.
+    Reversible,
+    /// Cannot be taken back.
+    Irreversible,
+}
+
+impl Class {
+    /// Whether an attempt whose end is unknown may simply be made again.
+    pub fn may_repeat(self) -> bool {
+        match self {
+            Class::Pure | Class::Idempotent => true,
+            Class::Reversible | Class::Irreversible => false,
+        }
+    }
+}
+
+/// What an action is to the core.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Work without a meaning of its own to the core.
+    Ordinary,
+    /// Speaks to someone through the channel of this instance name. Nothing else ever speaks.
+    Delivery {
+        /// The channel's instance name; `local` for the operator.
+        channel: Arc<str>,
+    },
+    /// The yield that asks for a durable wakeup. Run by the core itself.
+    Wait,
+}
+
+/// What an action touches, so that two calls on one thing run in order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resource {
+    /// Nothing that another call could touch.
+    None,
+    /// One thing for the whole action, by this name.
+    Named(Arc<str>),
+    /// What the argument of this name says, such as a path.
+    Argument(Arc<str>),
+}
+
+/// One action as the registry has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ActionSpec {
+    /// What the model is told.
+    pub tool: ToolDefinition,
+    /// What it is to the core.
+    pub role: Role,
+    /// What repeating it costs.
+    pub class: Class,
+    /// Whether a running attempt can be killed; otherwise a preempted attempt is detached (`C-EFF-2`).
+    pub cancellable: bool,
+    /// What it touches.
+    pub resource: Resource,
+    /// How long one attempt may take.
+    pub deadline: Duration,
+}
+
+impl ActionSpec {
+    /// The name that a call uses.
+    pub fn name(&self) -> &str {
+        &self.tool.name
+    }
+
+    /// The name of what a call with these arguments touches, if anything.
+    pub fn resource_of(&self, arguments: &serde_json::Value) -> Option<String> {
+        match &self.resource {
+            Resource::None => None,
+            Resource::Named(name) => Some(name.to_string()),
+            Resource::Argument(name) => {
+                arguments.get(&**name).and_then(|v| v.as_str()).map(|value| format!("{name}={value}"))
+            }
+        }
+    }
+}
+
+/// How an effect ended. A receipt cannot exist without an intent: only the core makes one into a record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "end", rename_all = "snake_case")]
+pub enum End {
+    /// It happened.
+    Confirmed,
+    /// It did not happen, or did not succeed.
+    Failed {
+        /// Why.
+        why: FailureKind,
+    },
+    /// It cannot be known whether it happened. Never retried blindly.
+    Unknown,
+}
+
+impl End {
+    /// It failed, for this reason.
+    pub fn failed(why: FailureKind) -> Self {
+        End::Failed { why }
+    }
+
+    /// Whether it is certain that it happened.
+    pub fn is_confirmed(&self) -> bool {
+        matches!(self, End::Confirmed)
+    }
+}
+
+/// Why an effect failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The call itself cannot be run: unknown action, arguments that are no valid input.
+    Invalid,
+    /// Policy said no.
+    Denied,
+    /// It ended before it began, or was killed.
+    Cancelled,
+    /// It took longer than its deadline.
+    TimedOut,
+    /// It was intended too long ago to be done by surprise.
+    Stale,
+    /// A limit of the turn was reached before it could run.
+    NotRun,
+    /// The other side refused it, or it failed in its own way.
+    Refused,
+}
+
+/// What an attempt came to, as its executor tells it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// How it ended.
+    pub end: End,
+    /// What the model is told, in full. Quoted people's text is already escaped.
+    pub observation: Arc<str>,
+}
+
+impl Outcome {
+    /// It happened, with this to show for it.
+    pub fn confirmed(observation: impl Into<Arc<str>>) -> Self {
+        Outcome { end: End::Confirmed, observation: observation.into() }
+    }
+
+    /// It failed.
+    pub fn failed(why: FailureKind, observation: impl Into<Arc<str>>) -> Self {
+        Outcome { end: End::failed(why), observation: observation.into() }
+    }
+
+    /// It cannot be known.
+    pub fn unknown(observation: impl Into<Arc<str>>) -> Self {
+        Outcome { end: End::Unknown, observation: observation.into() }
+    }
+}
+
+/// An attempt that the runtime is told to make. Only the core can build one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Attempt {
+    /// The action.
+    pub action: ActionId,
+    /// The action's name in the registry.
+    pub name: Arc<str>,
+    /// The arguments, valid JSON of an object.
+    pub arguments: Arc<str>,
+    /// Which attempt this is, from 1.
+    pub number: u32,
+    /// When the attempt counts as failed.
+    pub deadline: Timestamp,
+    /// The frame that defaults are resolved against.
+    pub frame: FrameContext,
+}
+
+/// Where a turn's deliveries go by default: what its opening frame says, for as long as it lives (`B-DIS-6`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FrameContext {
+    /// The only conversation of the frame; none when it has several or none at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destination: Option<crate::event::Conversation>,
+    /// The newest message of each conversation in the frame, by its external id.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub anchors: Vec<Anchor>,
+}
+
+/// What a reply in a conversation would refer to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Anchor {
+    /// The conversation.
+    pub conversation: crate::event::Conversation,
+    /// The happening's name at its source.
+    pub external_id: Arc<str>,
+}
+
+/// Something to be said. The only type that a channel delivers; it can only be built from an attempt of a
+/// delivery action, so that scratch can never be one (`B-SPEECH-1`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    attempt: Attempt,
+    channel: Arc<str>,
+    first_attempted: Timestamp,
+}
+
+impl Delivery {
+    pub(crate) fn new(attempt: Attempt, channel: Arc<str>, first_attempted: Timestamp) -> Self {
+        Delivery { attempt, channel, first_attempted }
+    }
+
+    /// The action that speaks.
+    pub fn action(&self) -> ActionId {
+        self.attempt.action
+    }
+
+    /// The attempt, with its arguments and the frame that its defaults come from.
+    pub fn attempt(&self) -> &Attempt {
+        &self.attempt
+    }
+
+    /// The instance name of the channel.
+    pub fn channel(&self) -> &str {
+        &self.channel
+    }
+
+    /// When the first attempt of this delivery was recorded; what a reconciliation reads the channel from.
+    pub fn first_attempted(&self) -> Timestamp {
+        self.first_attempted
+    }
+}

@@ -1,0 +1,114 @@
+//! What an agent is configured with: plain data, fixed for as long as the process lives.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::action::{ActionSpec, Role};
+use crate::ids::AgentName;
+use crate::policy::Slot;
+
+/// Everything that the core is told about its agent.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The agent.
+    pub agent: AgentName,
+    /// The soul that a new agent begins with; later it is what `soul edit` says (`C-SOUL`).
+    pub soul: Arc<str>,
+    /// The model's name at its provider.
+    pub model: Arc<str>,
+    /// The effort level, for models that offer some.
+    pub effort: Option<Arc<str>>,
+    /// The most tokens one reply may have.
+    pub max_output_tokens: Option<u32>,
+    /// The model's context in tokens, reply included.
+    pub context_tokens: u64,
+    /// The registry, in the order in which the model is told of it.
+    pub actions: Vec<ActionSpec>,
+    /// The prefix of each channel's conversation aliases, by instance name (`C-EVT-2`).
+    pub alias_prefixes: BTreeMap<Arc<str>, Arc<str>>,
+    /// The slots that have an owner, with the time each may take.
+    pub bound: BTreeMap<Slot, Duration>,
+    /// Limits and distances.
+    pub limits: Limits,
+}
+
+impl Config {
+    /// An agent with the built-in soul, no actions, and the default limits.
+    pub fn new(agent: AgentName, model: impl Into<Arc<str>>) -> Self {
+        Config {
+            agent,
+            soul: DEFAULT_SOUL.into(),
+            model: model.into(),
+            effort: None,
+            max_output_tokens: None,
+            context_tokens: 32_768,
+            actions: Vec::new(),
+            alias_prefixes: BTreeMap::new(),
+            bound: BTreeMap::new(),
+            limits: Limits::default(),
+        }
+    }
+
+    /// The action of this name.
+    pub fn action(&self, name: &str) -> Option<&ActionSpec> {
+        self.actions.iter().find(|spec| spec.name() == name)
+    }
+
+    /// The name of the action that speaks through this channel.
+    pub fn delivery_action(&self, channel: &str) -> Option<&str> {
+        self.actions.iter().find_map(|spec| match &spec.role {
+            Role::Delivery { channel: instance } if &**instance == channel => Some(spec.name()),
+            Role::Delivery { .. } | Role::Ordinary | Role::Wait => None,
+        })
+    }
+}
+
+/// Who the agent is until its owner says otherwise.
+pub const DEFAULT_SOUL: &str = "You are a thoughtful, curious participant. You have your own judgement and your own \
+                                pace; you say little, mean what you say, and finish what you begin.";
+
+/// Limits and distances of the loop. Durations are wall-clock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Steps of one turn before it is asked to wrap up.
+    pub steps: u32,
+    /// Consecutive identical failing actions before it is asked to wrap up (`B-EVENT-7`).
+    pub identical_failures: u32,
+    /// Actions of one step that run at once.
+    pub parallel: usize,
+    /// Age at which an intended effect fails as stale instead of being made (`C-EFF-3`).
+    pub effect_expiry: Duration,
+    /// How long ambient events are gathered.
+    pub batch_delay: Duration,
+    /// Events of one frame, at most (`C-FRM-1`).
+    pub frame_events: usize,
+    /// Age at which ambient chatter is folded.
+    pub fold_age: Duration,
+    /// Waiting ambient events of one conversation past which the oldest are folded.
+    pub fold_count: usize,
+    /// The first distance between tries of a failing provider.
+    pub backoff_first: Duration,
+    /// The largest distance between tries.
+    pub backoff_max: Duration,
+    /// Permanent refusals after which a frame is dead-lettered (`C-FRM-3`).
+    pub refusals: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            steps: 50,
+            identical_failures: 3,
+            parallel: 4,
+            effect_expiry: Duration::from_secs(3600),
+            batch_delay: Duration::from_secs(8),
+            frame_events: 100,
+            fold_age: Duration::from_secs(86_400),
+            fold_count: 2_000,
+            backoff_first: Duration::from_secs(1),
+            backoff_max: Duration::from_secs(60),
+            refusals: 3,
+        }
+    }
+}

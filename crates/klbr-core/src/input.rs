@@ -1,0 +1,158 @@
+//! What reaches an agent, and what an agent then wants done.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::action::{Attempt, Delivery, Outcome};
+use crate::event::{Body, NewEvent};
+use crate::ids::{ActionId, EventId, Fence};
+use crate::model::{Delta, Failure, Request, Sampled};
+use crate::policy::{Answer, HookFailure, Question};
+use crate::record::Stamped;
+use crate::time::Timestamp;
+
+/// Something that arrived. Answers carry the fence of the command that they answer; an answer to a
+/// superseded command changes nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// An event is to be admitted; the runtime has made sure that its key is new.
+    Admit {
+        /// Comes back in [`Command::Acknowledge`].
+        ticket: u64,
+        /// The event.
+        event: NewEvent,
+    },
+    /// What [`Command::Load`] asked for.
+    Loaded {
+        /// The command's fence.
+        fence: Fence,
+        /// The bodies, in the order in which they were asked for.
+        bodies: Vec<Body>,
+        /// The pinned memories, oldest first.
+        pinned: Vec<Arc<str>>,
+    },
+    /// A piece of a reply.
+    Delta {
+        /// The sampling's fence.
+        fence: Fence,
+        /// The piece.
+        delta: Delta,
+    },
+    /// A reply is whole.
+    Sampled {
+        /// The sampling's fence.
+        fence: Fence,
+        /// The reply.
+        sampled: Sampled,
+    },
+    /// There will be no reply.
+    SamplingFailed {
+        /// The sampling's fence.
+        fence: Fence,
+        /// Why.
+        failure: Failure,
+    },
+    /// An attempt has come to its end.
+    Settled {
+        /// The attempt's fence.
+        fence: Fence,
+        /// The action.
+        action: ActionId,
+        /// What it came to.
+        outcome: Outcome,
+    },
+    /// A slot's owner has answered, or cannot.
+    Decided {
+        /// The question's fence.
+        fence: Fence,
+        /// The answer.
+        answer: Result<Answer, HookFailure>,
+        /// How long it took.
+        elapsed: Duration,
+    },
+    /// The deadline that [`Agent::next_deadline`](crate::input) named has come.
+    Deadline,
+    /// The process began anew: the agent was restored, or is new.
+    Recovered,
+}
+
+/// Something that may be done once the records in front of it are committed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// Tell whoever asked that the event is admitted.
+    Acknowledge {
+        /// The admission's ticket.
+        ticket: u64,
+        /// The event's id.
+        event: EventId,
+    },
+    /// Load what a frame or a prefix is made from.
+    Load {
+        /// Fence of the answer.
+        fence: Fence,
+        /// The events whose bodies are wanted.
+        events: Vec<EventId>,
+    },
+    /// Sample the model.
+    Sample {
+        /// Fence of the answers.
+        fence: Fence,
+        /// The request.
+        request: Box<Request>,
+    },
+    /// Drop a sampling: close its connection at once.
+    DropSampling {
+        /// The sampling's fence.
+        fence: Fence,
+    },
+    /// Make an attempt of an action.
+    Act {
+        /// Fence of the answer.
+        fence: Fence,
+        /// The attempt.
+        attempt: Attempt,
+    },
+    /// Say something.
+    Deliver {
+        /// Fence of the answer.
+        fence: Fence,
+        /// What to say.
+        delivery: Delivery,
+    },
+    /// Find out how an attempt ended that an earlier process made.
+    Reconcile {
+        /// Fence of the answer.
+        fence: Fence,
+        /// The attempt.
+        attempt: Attempt,
+        /// The delivery that the attempt made, if it was one.
+        delivery: Option<Delivery>,
+    },
+    /// Kill a running attempt with everything that it started.
+    Cancel {
+        /// The attempt's fence.
+        fence: Fence,
+        /// The action.
+        action: ActionId,
+    },
+    /// Ask a slot's owner.
+    Decide {
+        /// Fence of the answer.
+        fence: Fence,
+        /// The question.
+        question: Question,
+        /// When the answer comes too late.
+        deadline: Timestamp,
+    },
+}
+
+/// What must become durable together, and what may then be done.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Step {
+    /// The records, in order.
+    pub records: Vec<Stamped>,
+    /// The bodies of the events that they admit.
+    pub bodies: Vec<(EventId, Body)>,
+    /// What may be done once all of it is committed, in order.
+    pub commands: Vec<Command>,
+}

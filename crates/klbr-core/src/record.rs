@@ -1,0 +1,538 @@
+//! Records: what has happened to an agent, in order, for good.
+//!
+//! The state of an agent is the fold of its records and of nothing else. A record is kept as JSON with its
+//! kind in `kind` and stays readable for ever (`C-REC-5`); fields are only ever added, with a default.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::action::{Class, End, FrameContext};
+use crate::event::{Conversation, Header, Priority};
+use crate::hash::Hash;
+use crate::ids::{ActionId, Epoch, EventId, FrameId, Generation, Seq, StepId, TurnId};
+use crate::ledger::Fate;
+use crate::model::{AssistantMessage, Failure, Finish, Parameters, Usage};
+use crate::policy::{Answer, HookFailure, NudgeKind, Slot};
+use crate::time::Timestamp;
+
+/// A record in its place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stamped {
+    /// Its position in the agent's history.
+    pub seq: Seq,
+    /// When it happened. Never before the record in front of it (`C-TIME`).
+    pub at: Timestamp,
+    /// What happened.
+    #[serde(flatten)]
+    pub record: Record,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Record {
+    /// An event was admitted. Its body is kept beside the record.
+    Admitted {
+        /// The event.
+        event: Header,
+        /// Whether it is not shown before policy has said how urgent it is.
+        held: bool,
+    },
+    /// A conversation was given its alias, for good (`B-DIS-5`).
+    Aliased {
+        /// The conversation.
+        conversation: Conversation,
+        /// The alias, such as `d1`.
+        alias: Arc<str>,
+    },
+    /// Policy has said how urgent a held event is, and it waits.
+    Reprioritised {
+        /// The event.
+        event: EventId,
+        /// How urgent it is now.
+        priority: Priority,
+    },
+    /// A control command was carried out.
+    Consumed {
+        /// The command's event.
+        event: EventId,
+    },
+    /// Ambient chatter was counted instead of being shown.
+    Folded {
+        /// The events.
+        events: Vec<EventId>,
+    },
+
+    /// A prefix was made: what every request begins with from here on.
+    PrefixMade {
+        /// Its number.
+        generation: Generation,
+        /// Why the one before is no longer in force (`C-PFX-1`).
+        cause: BreakCause,
+        /// The system prompt.
+        system: Arc<str>,
+        /// The tool list, a JSON array.
+        tools: Arc<str>,
+    },
+    /// The soul was replaced: a new epoch (`C-SOUL`).
+    SoulChanged {
+        /// The epoch from here on.
+        epoch: Epoch,
+        /// The whole new text.
+        text: Arc<str>,
+    },
+    /// The transcript was emptied.
+    Reset,
+    /// A request for a summary is about to be sent.
+    CompactionRequested {
+        /// Which try this is since the last success, from 1.
+        attempt: u32,
+        /// How many messages of the transcript it covers.
+        covers: usize,
+        /// Its last message.
+        prompt: Arc<str>,
+        /// The model asked.
+        model: Arc<str>,
+    },
+    /// A range of the transcript was swapped for its summary, in one commit.
+    Compacted {
+        /// How many messages it covers.
+        covers: usize,
+        /// The hash chain over them.
+        covered: Hash,
+        /// The message that stands in front of the summary.
+        prompt: Arc<str>,
+        /// The summary with what the harness adds.
+        summary: Arc<str>,
+        /// The model that wrote it; absent for the deterministic last resort.
+        model: Option<Arc<str>>,
+        /// What it cost.
+        usage: Option<Usage>,
+    },
+    /// No summary came of it; the transcript is as it was.
+    CompactionFailed {
+        /// Why.
+        why: Arc<str>,
+        /// Whether another try is worth making at the next boundary.
+        again: bool,
+    },
+
+    /// Events were put together to be shown; immutable from here on.
+    FrameMade {
+        /// The frame.
+        frame: FrameId,
+        /// Whether it is inserted into a running turn (`C-FRM-2`).
+        addition: bool,
+        /// The events shown in full.
+        events: Vec<EventId>,
+        /// What deliveries resolve their defaults against.
+        context: FrameContext,
+        /// Who is owed a delivery: channel instances, `local` for the operator (`C-YLD-5`).
+        audience: Vec<Arc<str>>,
+        /// The message as rendered.
+        text: Arc<str>,
+    },
+    /// A turn began.
+    TurnStarted {
+        /// The turn.
+        turn: TurnId,
+        /// Why.
+        cause: TurnCause,
+        /// Its opening frame, if it has one.
+        frame: Option<FrameId>,
+        /// What is in force for it.
+        epoch: Epoch,
+        /// The model it uses.
+        model: Arc<str>,
+        /// The effort it uses.
+        effort: Option<Arc<str>>,
+    },
+    /// The harness put in a message of its own.
+    Nudged {
+        /// Which one.
+        nudge: NudgeKind,
+        /// What it says, rendered.
+        text: Arc<str>,
+    },
+    /// A sampling is about to be asked for.
+    StepRequested {
+        /// The step.
+        step: StepId,
+        /// The prefix it begins with.
+        generation: Generation,
+        /// How many messages follow the prefix.
+        messages: usize,
+        /// The hash chain over them.
+        chain: Hash,
+        /// The model.
+        model: Arc<str>,
+        /// The parameters.
+        parameters: Parameters,
+        /// The policy in force.
+        epoch: Epoch,
+        /// The estimated tokens of the request.
+        tokens: u64,
+    },
+    /// The identical request is about to be sent again.
+    StepRetried {
+        /// The step.
+        step: StepId,
+    },
+    /// The model answered.
+    StepSampled {
+        /// The step.
+        step: StepId,
+        /// What it said, with its calls' ids settled.
+        message: AssistantMessage,
+        /// Why the reply ended.
+        finish: Finish,
+        /// What the provider counted.
+        usage: Option<Usage>,
+    },
+    /// The model could not be asked, or its answer never became whole.
+    SamplingFailed {
+        /// The step.
+        step: StepId,
+        /// How.
+        failure: Failure,
+        /// When the identical request is sent again; absent when it is not.
+        retry_at: Option<Timestamp>,
+    },
+    /// A sampling was dropped in the middle (`C-MSG-3`).
+    SamplingAborted {
+        /// The step.
+        step: StepId,
+        /// What stands in the transcript for it.
+        text: Arc<str>,
+    },
+
+    /// An action may run: what was decided on is frozen.
+    Intended {
+        /// The action.
+        action: ActionId,
+        /// Its name in the registry.
+        name: Arc<str>,
+        /// Its arguments as they will run.
+        arguments: Arc<str>,
+        /// What repeating it costs.
+        class: Class,
+        /// The policy it was decided under.
+        epoch: Epoch,
+    },
+    /// An action waits for the operator's decision; its call is answered at once (`C-EFF-2`).
+    Held {
+        /// The action.
+        action: ActionId,
+        /// Its name in the registry.
+        name: Arc<str>,
+        /// Its arguments as they would run.
+        arguments: Arc<str>,
+        /// Why.
+        reason: Arc<str>,
+        /// The call's result.
+        result: CallResult,
+    },
+    /// An attempt is about to be made.
+    Attempted {
+        /// The action.
+        action: ActionId,
+        /// Which attempt this is, from 1.
+        number: u32,
+    },
+    /// An action ended, and its call has this result.
+    Settled {
+        /// The action.
+        action: ActionId,
+        /// How it ended.
+        end: End,
+        /// The call's result.
+        result: CallResult,
+        /// What was said to whom, when a delivery is confirmed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        delivered: Option<Delivered>,
+    },
+    /// An attempt that cannot be killed runs on; its call is answered at once (`C-EFF-2`).
+    Detached {
+        /// The action.
+        action: ActionId,
+        /// The call's result.
+        result: CallResult,
+    },
+    /// The receipt of an effect whose call was answered before (`C-REC-3`).
+    Receipt {
+        /// The action.
+        action: ActionId,
+        /// How it ended.
+        end: End,
+        /// What its executor told.
+        observation: Arc<str>,
+        /// What was said to whom, when a delivery is confirmed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        delivered: Option<Delivered>,
+    },
+
+    /// The turn yields until an event or a moment (`B-WAIT-3`).
+    WaitEntered {
+        /// The wait's action.
+        action: ActionId,
+        /// When it ends by itself.
+        until: Timestamp,
+        /// How long it was to last.
+        duration: Duration,
+        /// Whether more had been asked for than is allowed.
+        shortened: bool,
+        /// What for.
+        reason: Option<Arc<str>>,
+    },
+    /// A wait ended; its call has this result.
+    WaitEnded {
+        /// The wait's action.
+        action: ActionId,
+        /// How.
+        end: WaitEnd,
+        /// The call's result.
+        result: CallResult,
+    },
+    /// A turn is over.
+    TurnEnded {
+        /// The turn.
+        turn: TurnId,
+        /// How.
+        end: TurnEnd,
+        /// Events of its frame that wait again (`C-FRM-3`).
+        returned: Vec<EventId>,
+        /// When an idle turn comes, unless something happens before.
+        next_idle: Option<Timestamp>,
+    },
+    /// The provider refused what was new in the request, for good; one line stands in its place.
+    DeadLettered {
+        /// The frame whose events no provider ever accepted.
+        frame: Option<FrameId>,
+        /// How many messages at the transcript's end were replaced.
+        messages: usize,
+        /// The line.
+        placeholder: Arc<str>,
+        /// What the provider said.
+        failure: Failure,
+    },
+
+    /// A bound slot was asked; one record for each time, answered or not.
+    Decided {
+        /// The slot.
+        slot: Slot,
+        /// SHA-256 over the question's JSON.
+        question: Hash,
+        /// What is in force: the owner's answer, or the default in its place.
+        answer: Option<Answer>,
+        /// Why the owner's answer is not it.
+        failure: Option<HookFailure>,
+        /// How long it took.
+        elapsed: Duration,
+    },
+    /// An answer came to a command that had been superseded, and was dropped.
+    LateDropped {
+        /// What it would have been.
+        what: Arc<str>,
+    },
+    /// The clock was set back; time holds still until it has caught up (`C-TIME`).
+    ClockHeld {
+        /// What the clock said.
+        observed: Timestamp,
+    },
+    /// The process began anew on this history.
+    Recovered,
+}
+
+/// What a call is answered with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallResult {
+    /// The result's number, as `recall` knows it.
+    pub id: u64,
+    /// The whole text, without the id that it is inserted with.
+    pub full: Arc<str>,
+    /// What the model is shown, when that is not the whole text under its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<Arc<str>>,
+}
+
+/// What was said to whom.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Delivered {
+    /// The channel's instance name; `local` for the operator.
+    pub channel: Arc<str>,
+    /// The delivery's arguments, as they ran.
+    pub arguments: Arc<str>,
+}
+
+/// Why a prefix is made: the closed list of `C-PFX-1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BreakCause {
+    /// The first of its agent.
+    First,
+    /// A range was summarised.
+    Compaction,
+    /// The operator emptied the transcript.
+    Reset,
+    /// Soul or activation changed.
+    Instructions,
+    /// The model changed.
+    Model,
+    /// The effort changes what the template renders.
+    Effort,
+    /// The registry changed.
+    Tools,
+    /// A message that no provider accepted was replaced.
+    Refused,
+}
+
+/// Why a turn began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnCause {
+    /// Events are shown.
+    Events,
+    /// A wait timed out.
+    WaitTimedOut,
+    /// Nothing has happened for a while.
+    Idle,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "how", rename_all = "snake_case")]
+pub enum TurnEnd {
+    /// The model had nothing more to do.
+    Yielded,
+    /// The model waits.
+    Waits,
+    /// The turn was addressed and nothing was delivered to that audience (`B-SPEECH-3`).
+    NothingDelivered,
+    /// Something with a higher claim came.
+    Preempted {
+        /// What.
+        by: Arc<str>,
+    },
+    /// A limit was reached, and the wrap-up was used.
+    LimitReached,
+    /// The provider refused it for good.
+    Refused,
+}
+
+/// How a wait ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "how", rename_all = "snake_case")]
+pub enum WaitEnd {
+    /// Nothing came.
+    TimedOut,
+    /// An event from this source came.
+    Woken {
+        /// The source's kind and name.
+        by: Arc<str>,
+    },
+    /// A command ended it.
+    Commanded {
+        /// The command.
+        by: Arc<str>,
+    },
+}
+
+impl Record {
+    /// What it does to the ledger, in order.
+    pub fn moves(&self) -> Vec<Move> {
+        let all = |events: &[EventId], fate| events.iter().map(|&event| Move::One(event, fate)).collect();
+        match self {
+            Record::Admitted { event, held } => {
+                vec![Move::One(event.id, if *held { Fate::Held } else { Fate::Waiting })]
+            }
+            Record::Reprioritised { event, .. } => vec![Move::One(*event, Fate::Waiting)],
+            Record::Consumed { event } => vec![Move::One(*event, Fate::Consumed)],
+            Record::Folded { events } => all(events, Fate::Folded),
+            Record::FrameMade { events, .. } => all(events, Fate::Framed),
+            Record::DeadLettered { frame: Some(_), .. } => vec![Move::Framed(Fate::DeadLettered)],
+            Record::TurnEnded { returned, .. } => {
+                let mut moves = vec![Move::Framed(Fate::Shown)];
+                moves.extend(all(returned, Fate::Waiting));
+                moves
+            }
+            Record::DeadLettered { frame: None, .. }
+            | Record::Aliased { .. }
+            | Record::PrefixMade { .. }
+            | Record::SoulChanged { .. }
+            | Record::Reset
+            | Record::CompactionRequested { .. }
+            | Record::Compacted { .. }
+            | Record::CompactionFailed { .. }
+            | Record::TurnStarted { .. }
+            | Record::Nudged { .. }
+            | Record::StepRequested { .. }
+            | Record::StepRetried { .. }
+            | Record::StepSampled { .. }
+            | Record::SamplingFailed { .. }
+            | Record::SamplingAborted { .. }
+            | Record::Intended { .. }
+            | Record::Held { .. }
+            | Record::Attempted { .. }
+            | Record::Settled { .. }
+            | Record::Detached { .. }
+            | Record::Receipt { .. }
+            | Record::WaitEntered { .. }
+            | Record::WaitEnded { .. }
+            | Record::Decided { .. }
+            | Record::LateDropped { .. }
+            | Record::ClockHeld { .. }
+            | Record::Recovered => Vec::new(),
+        }
+    }
+
+    /// The record's kind, as it is kept.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Record::Admitted { .. } => "admitted",
+            Record::Aliased { .. } => "aliased",
+            Record::Reprioritised { .. } => "reprioritised",
+            Record::Consumed { .. } => "consumed",
+            Record::Folded { .. } => "folded",
+            Record::PrefixMade { .. } => "prefix_made",
+            Record::SoulChanged { .. } => "soul_changed",
+            Record::Reset => "reset",
+            Record::CompactionRequested { .. } => "compaction_requested",
+            Record::Compacted { .. } => "compacted",
+            Record::CompactionFailed { .. } => "compaction_failed",
+            Record::FrameMade { .. } => "frame_made",
+            Record::TurnStarted { .. } => "turn_started",
+            Record::Nudged { .. } => "nudged",
+            Record::StepRequested { .. } => "step_requested",
+            Record::StepRetried { .. } => "step_retried",
+            Record::StepSampled { .. } => "step_sampled",
+            Record::SamplingFailed { .. } => "sampling_failed",
+            Record::SamplingAborted { .. } => "sampling_aborted",
+            Record::Intended { .. } => "intended",
+            Record::Held { .. } => "held",
+            Record::Attempted { .. } => "attempted",
+            Record::Settled { .. } => "settled",
+            Record::Detached { .. } => "detached",
+            Record::Receipt { .. } => "receipt",
+            Record::WaitEntered { .. } => "wait_entered",
+            Record::WaitEnded { .. } => "wait_ended",
+            Record::TurnEnded { .. } => "turn_ended",
+            Record::DeadLettered { .. } => "dead_lettered",
+            Record::Decided { .. } => "decided",
+            Record::LateDropped { .. } => "late_dropped",
+            Record::ClockHeld { .. } => "clock_held",
+            Record::Recovered => "recovered",
+        }
+    }
+}
+
+/// What one record does to the ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Move {
+    /// One event has this fate now.
+    One(EventId, Fate),
+    /// Every event that is framed has this fate now.
+    Framed(Fate),
+}
