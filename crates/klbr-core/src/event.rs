@@ -7,7 +7,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ids::EventId;
+use crate::ids::{ActionId, EventId};
 use crate::time::Timestamp;
 
 /// What sort of place an event comes from. Only `Operator` is trusted.
@@ -99,6 +99,14 @@ pub enum Control {
         /// The whole new text.
         text: Arc<str>,
     },
+    /// Decides about an effect that is held for the operator. Ends nothing.
+    Resolve {
+        /// The effect's action.
+        #[schemars(with = "String")]
+        action: ActionId,
+        /// Whether it may be made.
+        allow: bool,
+    },
 }
 
 impl Control {
@@ -110,6 +118,7 @@ impl Control {
             Control::Reset => "reset",
             Control::Compact => "compact",
             Control::Soul { .. } => "soul update",
+            Control::Resolve { .. } => "resolve",
         }
     }
 }

@@ -332,6 +332,8 @@ pub enum NudgeKind {
     Idle,
     /// A limit was reached; one more reply is taken (`C-YLD-6`).
     WrapUp,
+    /// The conversation was summarised in the middle of a turn that no frame opened.
+    Continue,
 }
 
 /// How long after the `yields`-th turn in a row without a wait an idle turn comes (`C-YLD-4`).
@@ -361,6 +363,9 @@ pub(crate) fn nudge_text(kind: NudgeKind, detail: &str) -> String {
             "{detail} Other actions will not be run in this turn any more: say what is done and what is not, \
              where it matters to someone, then wait."
         ),
+        NudgeKind::Continue => {
+            "The conversation up to here was summarised. Carry on where you were.".to_owned()
+        }
     }
 }
 

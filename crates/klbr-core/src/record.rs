@@ -134,6 +134,8 @@ pub enum Record {
         audience: Vec<Arc<str>>,
         /// The message as rendered.
         text: Arc<str>,
+        /// The date that it tells, when it tells one.
+        date: Option<Arc<str>>,
     },
     /// A turn began.
     TurnStarted {
@@ -304,8 +306,6 @@ pub enum Record {
         end: TurnEnd,
         /// Events of its frame that wait again (`C-FRM-3`).
         returned: Vec<EventId>,
-        /// When an idle turn comes, unless something happens before.
-        next_idle: Option<Timestamp>,
     },
     /// The provider refused what was new in the request, for good; one line stands in its place.
     DeadLettered {

@@ -1,0 +1,164 @@
+//! What only this process knows of an agent: which commands are out, and what they are for.
+//!
+//! All of it can be lost: the machine makes it again from the durable state.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::ids::{ActionId, EventId, Fence};
+use crate::policy::{NudgeKind, Question};
+use crate::record::TurnCause;
+use crate::time::Timestamp;
+
+/// The volatile side of an agent.
+#[derive(Debug, Default)]
+pub(super) struct Live {
+    pub(super) now: Timestamp,
+    pub(super) clock_held: bool,
+    pub(super) last_fence: Fence,
+    pub(super) loading: Option<Loading>,
+    pub(super) sampling: Option<Sampling>,
+    /// The fences of attempts and reconciliations under way.
+    pub(super) actions: BTreeMap<ActionId, Fence>,
+    pub(super) deciding: BTreeMap<Fence, Pending>,
+    /// Judged actions of the step that is being answered, with what they may run with.
+    pub(super) judged: BTreeMap<ActionId, Judged>,
+    pub(super) batch: Batch,
+    pub(super) idle_at: Option<Timestamp>,
+    /// Nudges that policy does not want in this turn.
+    pub(super) declined: BTreeSet<NudgeKind>,
+    pub(super) plan: Option<Plan>,
+    /// Waits in a row that were refused or shorter than a second.
+    pub(super) short_waits: u32,
+    pub(super) compaction: CompactionAsked,
+    pub(super) compaction_retry: Option<Timestamp>,
+}
+
+/// Something that is loaded from the store.
+#[derive(Debug)]
+pub(super) struct Loading {
+    pub(super) fence: Fence,
+    pub(super) events: Vec<EventId>,
+    pub(super) purpose: Purpose,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// A turn opens with what is loaded.
+    Open(TurnCause),
+    /// The events join a running turn.
+    Add,
+    /// Only a prefix is to be made.
+    Prefix,
+}
+
+/// A sampling under way.
+#[derive(Debug)]
+pub(super) struct Sampling {
+    pub(super) fence: Fence,
+    pub(super) text: String,
+    /// Whether a summary was asked for.
+    pub(super) summary: bool,
+}
+
+/// A question that a slot's owner has.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) question: Question,
+    pub(super) then: Then,
+    pub(super) asked: Timestamp,
+    pub(super) deadline: Timestamp,
+}
+
+/// What an answer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Then {
+    Prioritise(EventId),
+    DelayBatch,
+    Wake,
+    ScheduleIdle,
+    Nudge(NudgeKind),
+    Open(TurnCause),
+    Format(ActionId),
+    Review(ActionId),
+    Compact,
+    AskForSummary,
+}
+
+/// How far policy has come with one call.
+#[derive(Clone, Debug)]
+pub(super) struct Judged {
+    /// The arguments as they will run.
+    pub(super) arguments: Arc<str>,
+    pub(super) formatted: bool,
+}
+
+/// What a turn will use.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) model: Arc<str>,
+    pub(super) effort: Option<Arc<str>>,
+}
+
+/// Where the gathering of ambient events stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Batch {
+    /// Not looked at since something came.
+    #[default]
+    New,
+    /// Policy says how long to gather.
+    AskingDelay,
+    /// Gathered until then.
+    Until(Timestamp),
+    /// Policy says whether to wake.
+    AskingWake,
+    /// Policy said no; they wait for the next event.
+    LeftAlone,
+    /// Policy said yes.
+    Wakes,
+}
+
+/// Whether policy was asked about a summary at this boundary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum CompactionAsked {
+    #[default]
+    No,
+    /// Asked, with the transcript at this many messages.
+    At(usize),
+}
+
+impl Live {
+    pub(super) fn batch_due(&self) -> Option<Timestamp> {
+        match self.batch {
+            Batch::Until(due) => Some(due),
+            Batch::New | Batch::AskingDelay | Batch::AskingWake | Batch::LeftAlone | Batch::Wakes => None,
+        }
+    }
+
+    pub(super) fn decision_deadline(&self) -> Option<Timestamp> {
+        self.deciding.values().map(|pending| pending.deadline).min()
+    }
+
+    /// Whether an answer for this is still to come.
+    pub(super) fn is_asking(&self, then: Then) -> bool {
+        self.deciding.values().any(|pending| pending.then == then)
+    }
+
+    /// Forgets what was asked for a turn that is over; answers that still come are late.
+    pub(super) fn forget_turn(&mut self) {
+        self.deciding.retain(|_, pending| match pending.then {
+            Then::Prioritise(_) | Then::DelayBatch | Then::Wake | Then::ScheduleIdle => true,
+            Then::Nudge(_)
+            | Then::Open(_)
+            | Then::Format(_)
+            | Then::Review(_)
+            | Then::Compact
+            | Then::AskForSummary => false,
+        });
+        self.judged.clear();
+        self.declined.clear();
+        self.plan = None;
+        self.loading = None;
+        self.compaction = CompactionAsked::No;
+    }
+}

@@ -1,0 +1,247 @@
+//! The durable state of an agent: the fold of its records, and of nothing else.
+//!
+//! Owns what is true after the last record. Refuses to decide anything: that is [`crate::agent`].
+
+mod apply;
+pub(crate) mod inbox;
+pub(crate) mod transcript;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::{Class, End, FrameContext};
+use crate::event::{Conversation, Header};
+use crate::ids::{ActionId, Epoch, EventId, FrameId, Seq, StepId, TurnId};
+use crate::ledger::Ledger;
+use crate::policy::NudgeKind;
+use crate::record::{BreakCause, TurnCause};
+use crate::time::Timestamp;
+
+use inbox::Inbox;
+use transcript::Transcript;
+
+/// Everything that survives the process.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct State {
+    pub(crate) seq: Seq,
+    pub(crate) now: Timestamp,
+    pub(crate) last_event: EventId,
+    pub(crate) last_frame: FrameId,
+    pub(crate) last_turn: TurnId,
+    pub(crate) last_result: u64,
+    pub(crate) epoch: Epoch,
+    pub(crate) soul: Option<Arc<str>>,
+    pub(crate) inbox: Inbox,
+    pub(crate) ledger: Ledger,
+    pub(crate) aliases: Vec<(Conversation, Arc<str>)>,
+    pub(crate) transcript: Transcript,
+    pub(crate) stale_prefix: Option<BreakCause>,
+    pub(crate) phase: Phase,
+    /// Effects whose call was answered before they ended.
+    pub(crate) open_effects: BTreeMap<ActionId, Effect>,
+    pub(crate) compaction: Compaction,
+    /// Turns in a row that ended without a wait and without anything happening since.
+    pub(crate) yields: u32,
+    /// Waits in a row that timed out without another action.
+    pub(crate) idle_waits: u32,
+    /// When something last happened to the agent from outside.
+    pub(crate) last_happening: Timestamp,
+    /// What the next frame says it was interrupted by.
+    pub(crate) interrupted_by: Option<Arc<str>>,
+    /// The date that the transcript last told.
+    pub(crate) told_date: Option<Arc<str>>,
+    /// Events that a preempted turn gave back and that still wait.
+    pub(crate) still_open: BTreeSet<EventId>,
+}
+
+/// What the agent is doing.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "phase", rename_all = "snake_case")]
+pub(crate) enum Phase {
+    /// No turn runs, and no wait.
+    Resting {
+        since: Timestamp,
+        /// No idle turn comes before something happens.
+        quiet: bool,
+    },
+    /// The last turn asked to be woken.
+    Waiting(Wait),
+    /// A turn runs.
+    Turn(Box<Turn>),
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Wait {
+    pub(crate) action: ActionId,
+    pub(crate) call_id: Arc<str>,
+    pub(crate) since: Timestamp,
+    pub(crate) until: Timestamp,
+    pub(crate) duration: Duration,
+    pub(crate) shortened: bool,
+    pub(crate) reason: Option<Arc<str>>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Turn {
+    pub(crate) id: TurnId,
+    pub(crate) cause: TurnCause,
+    pub(crate) frame: Option<FrameId>,
+    pub(crate) context: FrameContext,
+    /// Channels whose people are owed a delivery.
+    pub(crate) audience: Vec<Arc<str>>,
+    /// Channels that something was said through in this turn, or may have been.
+    pub(crate) addressed: BTreeSet<Arc<str>>,
+    pub(crate) model: Arc<str>,
+    pub(crate) effort: Option<Arc<str>>,
+    pub(crate) epoch: Epoch,
+    /// The events of its frames, so that they can be given back.
+    pub(crate) events: Vec<Header>,
+    /// Index of its first message in the transcript.
+    pub(crate) first_message: usize,
+    pub(crate) steps: u32,
+    pub(crate) stage: Stage,
+    /// Messages at the transcript's end that no provider has accepted yet.
+    pub(crate) unaccepted: usize,
+    pub(crate) nudged: BTreeSet<NudgeKind>,
+    /// Whether any of its replies had text.
+    pub(crate) wrote: bool,
+    /// Whether any of its replies had calls.
+    pub(crate) called: bool,
+    pub(crate) failing: Option<Failing>,
+    pub(crate) waits: Option<Wait>,
+}
+
+/// The same action failing over and over.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Failing {
+    pub(crate) name: Arc<str>,
+    pub(crate) arguments: Arc<str>,
+    pub(crate) times: u32,
+}
+
+/// Where a turn is between two of its samplings.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "stage", rename_all = "snake_case")]
+pub(crate) enum Stage {
+    /// The next request is to be made.
+    Due,
+    /// A request is out, or is to be repeated.
+    Sampling {
+        step: StepId,
+        failures: u32,
+        refusals: u32,
+        retry_at: Option<Timestamp>,
+    },
+    /// A reply came; its calls are being answered.
+    Acting { step: StepId, calls: Vec<CallState>, cut: bool },
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct CallState {
+    pub(crate) action: ActionId,
+    pub(crate) call_id: Arc<str>,
+    pub(crate) name: Arc<str>,
+    pub(crate) arguments: Arc<str>,
+    pub(crate) progress: Progress,
+}
+
+/// How far one call has come (`C-EFF-1`).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "progress", rename_all = "snake_case")]
+pub(crate) enum Progress {
+    Proposed,
+    Intended { at: Timestamp, class: Class },
+    Attempted { first: Timestamp, number: u32, class: Class },
+    /// It has its result; an effect whose end is still to come is among the open ones.
+    Answered { result: Arc<str>, end: Option<End> },
+    /// The turn yields by it; its result comes when the wait ends.
+    Entered,
+}
+
+impl CallState {
+    pub(crate) fn is_answered(&self) -> bool {
+        matches!(self.progress, Progress::Answered { .. })
+    }
+}
+
+/// An effect whose call was answered before its end was known.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Effect {
+    pub(crate) name: Arc<str>,
+    pub(crate) arguments: Arc<str>,
+    pub(crate) context: FrameContext,
+    pub(crate) status: EffectStatus,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub(crate) enum EffectStatus {
+    /// The operator decides.
+    Held,
+    /// An attempt was made whose end is still to come.
+    Attempted { first: Timestamp, number: u32 },
+}
+
+/// Where summarising stands.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Compaction {
+    /// It was asked for, or the budget asks for it.
+    pub(crate) wanted: bool,
+    /// Tries since the last success.
+    pub(crate) attempts: u32,
+    /// A request for a summary is out.
+    pub(crate) requested: Option<CompactionRequest>,
+    /// Not tried again before the transcript has this many bytes.
+    pub(crate) not_before_bytes: usize,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct CompactionRequest {
+    pub(crate) covers: usize,
+    pub(crate) prompt: Arc<str>,
+    pub(crate) model: Arc<str>,
+}
+
+impl State {
+    pub(crate) fn new() -> Self {
+        State {
+            seq: Seq(0),
+            now: Timestamp(0),
+            last_event: EventId(0),
+            last_frame: FrameId(0),
+            last_turn: TurnId(0),
+            last_result: 0,
+            epoch: Epoch(1),
+            soul: None,
+            inbox: Inbox::default(),
+            ledger: Ledger::default(),
+            aliases: Vec::new(),
+            transcript: Transcript::default(),
+            stale_prefix: Some(BreakCause::First),
+            phase: Phase::Resting { since: Timestamp(0), quiet: true },
+            open_effects: BTreeMap::new(),
+            compaction: Compaction::default(),
+            yields: 0,
+            idle_waits: 0,
+            last_happening: Timestamp(0),
+            interrupted_by: None,
+            told_date: None,
+            still_open: BTreeSet::new(),
+        }
+    }
+
+    /// The alias of a conversation, if it has been given one.
+    pub(crate) fn alias(&self, conversation: &Conversation) -> Option<&Arc<str>> {
+        self.aliases.iter().find(|(known, _)| known == conversation).map(|(_, alias)| alias)
+    }
+
+    pub(crate) fn turn(&self) -> Option<&Turn> {
+        match &self.phase {
+            Phase::Turn(turn) => Some(turn),
+            Phase::Resting { .. } | Phase::Waiting(_) => None,
+        }
+    }
+}

@@ -1,0 +1,512 @@
+//! The fold: what one record does to the state.
+//!
+//! Total over every history that the core itself has written. A record that does not fit the state it meets
+//! (a damaged history) is an error, never a panic.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::{
+    CallState, Compaction, CompactionRequest, Effect, EffectStatus, Failing, Phase, Progress, Stage, State,
+    Turn, Wait,
+};
+use crate::action::{End, FailureKind};
+use crate::event::SourceKind;
+use crate::ids::{ActionId, EventId};
+use crate::ledger::Fate;
+use crate::model::Message;
+use crate::policy::NudgeKind;
+use crate::record::{BreakCause, CallResult, Move, Record, Stamped, TurnCause, TurnEnd, WaitEnd};
+
+/// A record that cannot have followed the ones before it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("record {seq} ({kind}) does not follow from the ones before it: {why}")]
+pub struct FoldError {
+    seq: crate::ids::Seq,
+    kind: &'static str,
+    why: &'static str,
+}
+
+impl State {
+    /// Takes one record in.
+    pub(crate) fn apply(&mut self, stamped: &Stamped) -> Result<(), FoldError> {
+        let error = |why| FoldError { seq: stamped.seq, kind: stamped.record.kind(), why };
+        if stamped.seq != self.seq.next() {
+            return Err(error("its number is not the next one"));
+        }
+        self.seq = stamped.seq;
+        self.now = self.now.max(stamped.at);
+        self.count(&stamped.record);
+        self.fold(stamped).map_err(error)
+    }
+
+    /// Keeps the ledger: each term from its own records.
+    fn count(&mut self, record: &Record) {
+        if let Record::Admitted { .. } = record {
+            self.ledger.admitted += 1;
+        }
+        for step in record.moves() {
+            match step {
+                Move::One(event, fate) => {
+                    if let Some(before) = self.fate(event) {
+                        *self.ledger.term(before) -= 1;
+                    }
+                    *self.ledger.term(fate) += 1;
+                }
+                Move::Framed(fate) => {
+                    let framed = std::mem::take(self.ledger.term(Fate::Framed));
+                    *self.ledger.term(fate) += framed;
+                }
+            }
+        }
+    }
+
+    /// The fate that an event has before the record at hand; none for one that is new.
+    fn fate(&self, event: EventId) -> Option<Fate> {
+        if self.inbox.is_held(event) {
+            return Some(Fate::Held);
+        }
+        if self.inbox.contains(event) {
+            return Some(Fate::Waiting);
+        }
+        // A turn's returned events were counted as shown by the first move of the same record.
+        self.turn().filter(|turn| turn.events.iter().any(|h| h.id == event)).map(|_| Fate::Shown)
+    }
+
+    fn fold(&mut self, stamped: &Stamped) -> Result<(), &'static str> {
+        let at = stamped.at;
+        match &stamped.record {
+            Record::Admitted { event, held } => {
+                self.last_event = self.last_event.max(event.id);
+                if event.source.kind != SourceKind::System {
+                    self.last_happening = at;
+                }
+                if *held { self.inbox.hold(event.clone()) } else { self.inbox.insert(event.clone()) }
+            }
+            Record::Aliased { conversation, alias } => {
+                self.aliases.push((conversation.clone(), alias.clone()));
+            }
+            Record::Reprioritised { event, priority } => {
+                let mut header = self.inbox.remove(*event).ok_or("the event does not wait")?;
+                header.priority = *priority;
+                self.inbox.insert(header);
+            }
+            Record::Consumed { event } => {
+                self.inbox.remove(*event).ok_or("the event does not wait")?;
+            }
+            Record::Folded { events } => {
+                for event in events {
+                    self.inbox.remove(*event).ok_or("the event does not wait")?;
+                }
+            }
+            Record::PrefixMade { generation, system, tools, .. } => {
+                self.transcript.generation = *generation;
+                self.transcript.system = system.clone();
+                self.transcript.tools = tools.clone();
+                self.stale_prefix = None;
+            }
+            Record::SoulChanged { epoch, text } => {
+                self.epoch = *epoch;
+                self.soul = Some(text.clone());
+                self.stale_prefix.get_or_insert(BreakCause::Instructions);
+            }
+            Record::Reset => {
+                self.transcript.replace(Vec::new());
+                self.stale_prefix = Some(BreakCause::Reset);
+                self.compaction = Compaction::default();
+                self.interrupted_by = None;
+                self.told_date = None;
+                self.idle_waits = 0;
+            }
+            Record::CompactionRequested { attempt, covers, prompt, model } => {
+                self.compaction.attempts = *attempt;
+                self.compaction.requested = Some(CompactionRequest {
+                    covers: *covers,
+                    prompt: prompt.clone(),
+                    model: model.clone(),
+                });
+            }
+            Record::Compacted { covers, prompt, summary, .. } => {
+                self.swap_for_summary(*covers, prompt, summary)?;
+            }
+            Record::CompactionFailed { again, .. } => {
+                self.compaction.requested = None;
+                self.compaction.wanted = *again;
+                if !again {
+                    self.compaction.not_before_bytes = self.transcript.bytes() / 8 * 9;
+                    self.compaction.attempts = 0;
+                }
+            }
+            Record::FrameMade { frame, addition, events, context, audience, text, date } => {
+                self.last_frame = *frame;
+                if date.is_some() {
+                    self.told_date.clone_from(date);
+                }
+                let mut headers = Vec::new();
+                for event in events {
+                    self.still_open.remove(event);
+                    headers.push(self.inbox.remove(*event).ok_or("the event does not wait")?);
+                }
+                self.interrupted_by = None;
+                if *addition {
+                    let turn = self.turn_mut()?;
+                    turn.events.extend(headers);
+                    turn.unaccepted += 1;
+                } else {
+                    let id = self.last_turn.next();
+                    self.yields = 0;
+                    self.phase = Phase::Turn(Box::new(Turn {
+                        frame: Some(*frame),
+                        context: context.clone(),
+                        audience: audience.clone(),
+                        events: headers,
+                        unaccepted: 1,
+                        ..Turn::new(id, TurnCause::Events, self.transcript.messages().len())
+                    }));
+                }
+                self.transcript.push(Message::User { text: text.clone(), starts_turn: !addition });
+            }
+            Record::TurnStarted { turn: id, cause, frame, epoch, model, effort } => {
+                self.last_turn = *id;
+                if frame.is_none() {
+                    let first = self.transcript.messages().len();
+                    self.phase = Phase::Turn(Box::new(Turn::new(*id, *cause, first)));
+                }
+                self.transcript.model = Some(model.clone());
+                let turn = self.turn_mut()?;
+                turn.epoch = *epoch;
+                turn.model = model.clone();
+                turn.effort.clone_from(effort);
+            }
+            Record::Nudged { nudge, text } => {
+                let turn = self.turn_mut()?;
+                turn.nudged.insert(*nudge);
+                turn.stage = Stage::Due;
+                turn.unaccepted += 1;
+                let starts_turn = *nudge == NudgeKind::Idle;
+                self.transcript.push(Message::User { text: text.clone(), starts_turn });
+            }
+            Record::StepRequested { step, .. } => {
+                let turn = self.turn_mut()?;
+                turn.steps = step.number;
+                turn.stage = Stage::Sampling { step: *step, failures: 0, refusals: 0, retry_at: None };
+            }
+            Record::StepRetried { .. } => {
+                if let Stage::Sampling { retry_at, .. } = &mut self.turn_mut()?.stage {
+                    *retry_at = None;
+                }
+            }
+            Record::StepSampled { step, message, finish, usage } => {
+                if let Some(usage) = usage {
+                    self.transcript.calibrate(usage.input);
+                }
+                let turn = self.turn_mut()?;
+                turn.unaccepted = 0;
+                turn.wrote |= !message.text.trim().is_empty();
+                turn.called |= !message.calls.is_empty();
+                let call = |(n, call): (usize, &crate::model::Call)| CallState {
+                    action: step.action(n as u32 + 1),
+                    call_id: call.id.clone(),
+                    name: call.name.clone(),
+                    arguments: call.arguments.clone(),
+                    progress: Progress::Proposed,
+                };
+                turn.stage = Stage::Acting {
+                    step: *step,
+                    calls: message.calls.iter().enumerate().map(call).collect(),
+                    cut: *finish == crate::model::Finish::Length,
+                };
+                self.transcript.push(Message::Assistant(message.clone()));
+            }
+            Record::SamplingFailed { failure, retry_at: next, .. } => {
+                let turn = self.turn_mut()?;
+                match &mut turn.stage {
+                    Stage::Sampling { failures, refusals, retry_at, .. } => {
+                        *failures += 1;
+                        *refusals += u32::from(!failure.is_transient());
+                        *retry_at = *next;
+                    }
+                    Stage::Due | Stage::Acting { .. } => return Err("no sampling is out"),
+                }
+                if next.is_none() {
+                    turn.stage = Stage::Due;
+                }
+            }
+            Record::SamplingAborted { text, .. } => {
+                self.turn_mut()?.unaccepted = 0;
+                self.transcript.push(Message::Assistant(crate::model::AssistantMessage {
+                    text: text.clone(),
+                    ..Default::default()
+                }));
+            }
+            Record::Intended { action, arguments, class, .. } => {
+                let call = self.call_mut(*action)?;
+                call.arguments = arguments.clone();
+                call.progress = Progress::Intended { at, class: *class };
+            }
+            Record::Held { action, name, arguments, result, .. } => {
+                let effect = Effect {
+                    name: name.clone(),
+                    arguments: arguments.clone(),
+                    context: self.turn_mut()?.context.clone(),
+                    status: EffectStatus::Held,
+                };
+                self.open_effects.insert(*action, effect);
+                self.answer(*action, result, None)?;
+            }
+            Record::Attempted { action, number } => {
+                if let Some(effect) = self.open_effects.get_mut(action) {
+                    let first = match effect.status {
+                        EffectStatus::Attempted { first, .. } => first,
+                        EffectStatus::Held => at,
+                    };
+                    effect.status = EffectStatus::Attempted { first, number: *number };
+                    return Ok(());
+                }
+                let call = self.call_mut(*action)?;
+                call.progress = match call.progress {
+                    Progress::Attempted { first, class, .. } => {
+                        Progress::Attempted { first, number: *number, class }
+                    }
+                    Progress::Intended { class, .. } => {
+                        Progress::Attempted { first: at, number: *number, class }
+                    }
+                    Progress::Proposed | Progress::Answered { .. } | Progress::Entered => {
+                        return Err("the action was not intended");
+                    }
+                };
+            }
+            Record::Settled { action, end, result, delivered } => {
+                if let Some(said) = delivered {
+                    self.turn_mut()?.addressed.insert(said.channel.clone());
+                }
+                self.answer(*action, result, Some(end.clone()))?;
+            }
+            Record::Detached { action, result } => {
+                let context = self.turn_mut()?.context.clone();
+                let call = self.call_mut(*action)?;
+                let Progress::Attempted { first, number, .. } = call.progress else {
+                    return Err("the action was not attempted");
+                };
+                let effect = Effect {
+                    name: call.name.clone(),
+                    arguments: call.arguments.clone(),
+                    context,
+                    status: EffectStatus::Attempted { first, number },
+                };
+                self.open_effects.insert(*action, effect);
+                self.answer(*action, result, None)?;
+            }
+            Record::Receipt { action, .. } => {
+                self.open_effects.remove(action).ok_or("the effect is not open")?;
+            }
+            Record::WaitEntered { action, until, duration, shortened, reason } => {
+                let call = self.call_mut(*action)?;
+                call.progress = Progress::Entered;
+                let wait = Wait {
+                    action: *action,
+                    call_id: call.call_id.clone(),
+                    since: at,
+                    until: *until,
+                    duration: *duration,
+                    shortened: *shortened,
+                    reason: reason.clone(),
+                };
+                self.turn_mut()?.waits = Some(wait);
+                self.flush()?;
+            }
+            Record::WaitEnded { action: _, end, result } => {
+                let Phase::Waiting(wait) = &self.phase else { return Err("nothing waits") };
+                let call_id = wait.call_id.clone();
+                self.last_result = result.id;
+                self.idle_waits = if *end == WaitEnd::TimedOut { self.idle_waits + 1 } else { 0 };
+                self.transcript.push(Message::Tool { call_id, text: result.inserted() });
+                let quiet = matches!(end, WaitEnd::Commanded { .. });
+                self.phase = Phase::Resting { since: at, quiet };
+            }
+            Record::TurnEnded { end, returned, .. } => {
+                let Phase::Turn(turn) = &mut self.phase else { return Err("no turn runs") };
+                let turn = std::mem::replace(&mut **turn, Turn::new(turn.id, turn.cause, 0));
+                for mut header in turn.events {
+                    if returned.contains(&header.id) {
+                        header.returned += 1;
+                        self.still_open.insert(header.id);
+                        self.inbox.insert(header);
+                    }
+                }
+                if let TurnEnd::Preempted { by } = end {
+                    self.interrupted_by = Some(by.clone());
+                }
+                self.phase = match turn.waits {
+                    Some(wait) => {
+                        self.yields = 0;
+                        Phase::Waiting(wait)
+                    }
+                    None => {
+                        self.yields += 1;
+                        let quiet = matches!(end, TurnEnd::Preempted { by } if &**by == "stop");
+                        Phase::Resting { since: at, quiet }
+                    }
+                };
+            }
+            Record::DeadLettered { messages, placeholder, .. } => {
+                let mut kept = self.transcript.messages().to_vec();
+                for message in kept.iter_mut().rev().take(*messages) {
+                    match message {
+                        Message::User { text, .. } | Message::Tool { text, .. } => *text = placeholder.clone(),
+                        Message::Assistant(_) => {}
+                    }
+                }
+                self.transcript.replace(kept);
+                self.stale_prefix = Some(BreakCause::Refused);
+                self.turn_mut()?.events.clear();
+            }
+            Record::Decided { .. }
+            | Record::LateDropped { .. }
+            | Record::ClockHeld { .. }
+            | Record::Recovered => {}
+        }
+        Ok(())
+    }
+
+    fn turn_mut(&mut self) -> Result<&mut Turn, &'static str> {
+        match &mut self.phase {
+            Phase::Turn(turn) => Ok(turn),
+            Phase::Resting { .. } | Phase::Waiting(_) => Err("no turn runs"),
+        }
+    }
+
+    fn call_mut(&mut self, action: ActionId) -> Result<&mut CallState, &'static str> {
+        match &mut self.turn_mut()?.stage {
+            Stage::Acting { calls, .. } => {
+                calls.iter_mut().find(|call| call.action == action).ok_or("no such call")
+            }
+            Stage::Due | Stage::Sampling { .. } => Err("no calls are being answered"),
+        }
+    }
+
+    /// Gives a call its result, and puts the step's results into the transcript once all are there.
+    fn answer(&mut self, action: ActionId, result: &CallResult, end: Option<End>) -> Result<(), &'static str> {
+        self.last_result = result.id;
+        let ran = !matches!(&end, Some(End::Failed { why: FailureKind::NotRun | FailureKind::Invalid }));
+        let call = self.call_mut(action)?;
+        let (name, arguments) = (call.name.clone(), call.arguments.clone());
+        let failed = matches!(end, Some(End::Failed { .. }));
+        call.progress = Progress::Answered { result: result.inserted(), end };
+        let turn = self.turn_mut()?;
+        turn.failing = match (failed, turn.failing.take()) {
+            (false, _) => None,
+            (true, Some(f)) if f.name == name && f.arguments == arguments => {
+                Some(Failing { times: f.times + 1, ..f })
+            }
+            (true, _) => Some(Failing { name, arguments, times: 1 }),
+        };
+        if ran {
+            self.idle_waits = 0;
+        }
+        self.flush()
+    }
+
+    /// Inserts the results of a step, in the order of its calls, when every call but the wait's has one.
+    fn flush(&mut self) -> Result<(), &'static str> {
+        let turn = self.turn_mut()?;
+        let Stage::Acting { calls, .. } = &turn.stage else { return Ok(()) };
+        let is_settled = |call: &CallState| call.is_answered() || matches!(call.progress, Progress::Entered);
+        if calls.is_empty() || !calls.iter().all(is_settled) {
+            return Ok(());
+        }
+        let results: Vec<(Arc<str>, Arc<str>)> = calls
+            .iter()
+            .filter_map(|call| match &call.progress {
+                Progress::Answered { result, .. } => Some((call.call_id.clone(), result.clone())),
+                Progress::Proposed
+                | Progress::Intended { .. }
+                | Progress::Attempted { .. }
+                | Progress::Entered => None,
+            })
+            .collect();
+        turn.unaccepted += results.len();
+        turn.stage = Stage::Due;
+        for (call_id, text) in results {
+            self.transcript.push(Message::Tool { call_id, text });
+        }
+        Ok(())
+    }
+
+    /// Swaps the front of the transcript for its summary; the open turn's frames follow it verbatim (`C-PFX-2`).
+    fn swap_for_summary(&mut self, covers: usize, prompt: &Arc<str>, summary: &Arc<str>) -> Result<(), &'static str> {
+        let old = self.transcript.messages();
+        if covers > old.len() {
+            return Err("it covers more than there is");
+        }
+        let mut messages = vec![
+            Message::User { text: prompt.clone(), starts_turn: true },
+            Message::Assistant(crate::model::AssistantMessage { text: summary.clone(), ..Default::default() }),
+        ];
+        let first = self.turn().map_or(covers, |turn| turn.first_message.min(covers));
+        let frames: Vec<&str> = old[first..covers]
+            .iter()
+            .filter_map(|message| match message {
+                Message::User { text, .. } => Some(&**text),
+                Message::Assistant(_) | Message::Tool { .. } => None,
+            })
+            .collect();
+        if !frames.is_empty() {
+            messages.push(Message::User { text: frames.join("\n\n").into(), starts_turn: true });
+        }
+        messages.extend_from_slice(&old[covers..]);
+        self.transcript.replace(messages);
+        let old_first = self.turn().map(|turn| turn.first_message);
+        if let (Some(old_first), Ok(turn)) = (old_first, self.turn_mut()) {
+            turn.first_message = if old_first < covers { 2 } else { 2 + old_first - covers };
+        }
+        self.stale_prefix = Some(BreakCause::Compaction);
+        self.compaction = Compaction::default();
+        self.told_date = None;
+        Ok(())
+    }
+}
+
+impl Turn {
+    fn new(id: crate::ids::TurnId, cause: TurnCause, first_message: usize) -> Self {
+        Turn {
+            id,
+            cause,
+            frame: None,
+            context: Default::default(),
+            audience: Vec::new(),
+            addressed: BTreeSet::new(),
+            model: "".into(),
+            effort: None,
+            epoch: Default::default(),
+            events: Vec::new(),
+            first_message,
+            steps: 0,
+            stage: Stage::Due,
+            unaccepted: 0,
+            nudged: BTreeSet::new(),
+            wrote: false,
+            called: false,
+            failing: None,
+            waits: None,
+        }
+    }
+
+    /// The calls of the reply that is being answered.
+    pub(crate) fn calls(&self) -> &[CallState] {
+        match &self.stage {
+            Stage::Acting { calls, .. } => calls,
+            Stage::Due | Stage::Sampling { .. } => &[],
+        }
+    }
+}
+
+impl CallResult {
+    /// What the model is shown.
+    pub fn inserted(&self) -> Arc<str> {
+        match &self.shown {
+            Some(shown) => shown.clone(),
+            None => format!("[#{:04x}]\n{}", self.id, self.full).into(),
+        }
+    }
+}

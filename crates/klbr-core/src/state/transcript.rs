@@ -1,0 +1,109 @@
+//! The transcript: the messages after the prefix, append-only within a generation.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::hash::Hash;
+use crate::ids::Generation;
+use crate::model::{AssistantMessage, Message};
+
+/// A prefix and what follows it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Transcript {
+    pub(crate) generation: Generation,
+    pub(crate) system: Arc<str>,
+    pub(crate) tools: Arc<str>,
+    /// The model of the last turn, whose cache the transcript is warm in.
+    pub(crate) model: Option<Arc<str>>,
+    messages: Vec<Message>,
+    chain: Hash,
+    bytes: usize,
+    /// Tokens per 1,000 bytes, as the provider last counted a request.
+    pub(crate) tokens_per_kb: Option<u32>,
+}
+
+/// What a token is taken for before a provider has counted: 3.5 bytes.
+const DEFAULT_TOKENS_PER_KB: u32 = 286;
+
+impl Transcript {
+    pub(crate) fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// The hash chain over the messages.
+    pub(crate) fn chain(&self) -> Hash {
+        self.chain
+    }
+
+    /// The bytes of text in messages.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) fn push(&mut self, message: Message) {
+        self.chain = self.chain.then(&message);
+        self.bytes += size(&message);
+        self.messages.push(message);
+    }
+
+    /// Replaces the messages: a declared break.
+    pub(crate) fn replace(&mut self, messages: Vec<Message>) {
+        self.messages.clear();
+        self.chain = Hash::default();
+        self.bytes = 0;
+        for message in messages {
+            self.push(message);
+        }
+    }
+
+    /// The estimated tokens of a request with everything that stands here, and of `extra` bytes more.
+    pub(crate) fn tokens(&self, extra: usize) -> u64 {
+        let bytes = self.system.len() + self.tools.len() + self.bytes + extra;
+        let per_kb = self.tokens_per_kb.unwrap_or(DEFAULT_TOKENS_PER_KB);
+        (bytes as u64 * u64::from(per_kb)).div_ceil(1000)
+    }
+
+    /// Learns what a token is from a request that a provider counted. Absurd counts teach nothing.
+    pub(crate) fn calibrate(&mut self, input_tokens: u64) {
+        let bytes = (self.system.len() + self.tools.len() + self.bytes) as u64;
+        if bytes < 200 {
+            return;
+        }
+        let per_kb = input_tokens.saturating_mul(1000) / bytes;
+        if (60..=1500).contains(&per_kb) {
+            self.tokens_per_kb = Some(per_kb as u32);
+        }
+    }
+
+    /// The messages as a request carries them: reasoning goes back during its turn and not after.
+    pub(crate) fn to_request(&self) -> Vec<Message> {
+        strip_reasoning(&self.messages)
+    }
+}
+
+/// The same messages with reasoning only after the last message that starts a turn.
+pub(crate) fn strip_reasoning(messages: &[Message]) -> Vec<Message> {
+    let starts = |m: &Message| matches!(m, Message::User { starts_turn: true, .. });
+    let boundary = messages.iter().rposition(starts).unwrap_or(0);
+    messages
+        .iter()
+        .enumerate()
+        .map(|(n, message)| match message {
+            Message::Assistant(said) if n < boundary && said.reasoning.is_some() => {
+                Message::Assistant(AssistantMessage { reasoning: None, ..said.clone() })
+            }
+            Message::Assistant(_) | Message::User { .. } | Message::Tool { .. } => message.clone(),
+        })
+        .collect()
+}
+
+fn size(message: &Message) -> usize {
+    match message {
+        Message::User { text, .. } | Message::Tool { text, .. } => text.len() + 8,
+        Message::Assistant(said) => {
+            let calls: usize = said.calls.iter().map(|c| c.name.len() + c.arguments.len() + 32).sum();
+            said.text.len() + calls + 8
+        }
+    }
+}
