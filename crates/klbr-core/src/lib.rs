@@ -9,6 +9,7 @@ pub mod hash;
 pub mod ids;
 pub mod input;
 pub mod ledger;
+pub mod block;
 pub mod model;
 pub mod policy;
 pub mod record;

@@ -1,0 +1,3 @@
+//! The tests of klbr-core that see it from outside.
+
+mod block;
