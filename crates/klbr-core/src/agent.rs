@@ -117,7 +117,13 @@ impl Agent {
             },
         };
         let batch = self.state.turn().is_none().then(|| self.live.batch_due()).flatten();
-        [phase, batch, self.live.decision_deadline(), self.live.compaction_retry].into_iter().flatten().min()
+        // What is due and has not been done waits for something else, which will bring it about.
+        let ahead = |due: &Timestamp| *due > self.live.now;
+        [phase, batch, self.live.decision_deadline(), self.live.compaction_retry]
+            .into_iter()
+            .flatten()
+            .filter(ahead)
+            .min()
     }
 
     /// The ledger after the last record.
@@ -160,6 +166,11 @@ impl Agent {
             self.record(Record::Recovered);
         }
         self.check_tools();
+        self.recover_open_effects();
+        let held: Vec<_> = self.state.inbox.held().cloned().collect();
+        for header in held {
+            self.ask_priority(&header);
+        }
     }
 
     /// Moves time on. It never goes back: a clock set back holds it still, and that is recorded (`C-TIME`).

@@ -3,16 +3,20 @@
 //! Without the feature `runtime` this crate does no I/O, reads no clock and knows no async.
 
 pub mod action;
+pub mod agent;
+pub mod block;
 pub mod config;
 pub mod event;
 pub mod hash;
 pub mod ids;
 pub mod input;
 pub mod ledger;
-pub mod block;
 pub mod model;
 pub mod policy;
 pub mod record;
 #[cfg(feature = "runtime")]
 pub mod runtime;
+pub mod state;
+pub mod status;
 pub mod time;
+pub mod update;

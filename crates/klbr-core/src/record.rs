@@ -86,6 +86,8 @@ pub enum Record {
     },
     /// The transcript was emptied.
     Reset,
+    /// A summary is to be made at the next boundary.
+    CompactionWanted,
     /// A request for a summary is about to be sent.
     CompactionRequested {
         /// Which try this is since the last success, from 1.
@@ -221,6 +223,8 @@ pub enum Record {
         arguments: Arc<str>,
         /// What repeating it costs.
         class: Class,
+        /// The channel that it would speak through, if it speaks.
+        channel: Option<Arc<str>>,
         /// The policy it was decided under.
         epoch: Epoch,
     },
@@ -232,6 +236,8 @@ pub enum Record {
         name: Arc<str>,
         /// Its arguments as they would run.
         arguments: Arc<str>,
+        /// The channel that it would speak through, if it speaks.
+        channel: Option<Arc<str>>,
         /// Why.
         reason: Arc<str>,
         /// The call's result.
@@ -463,6 +469,7 @@ impl Record {
             | Record::PrefixMade { .. }
             | Record::SoulChanged { .. }
             | Record::Reset
+            | Record::CompactionWanted
             | Record::CompactionRequested { .. }
             | Record::Compacted { .. }
             | Record::CompactionFailed { .. }
@@ -499,6 +506,7 @@ impl Record {
             Record::PrefixMade { .. } => "prefix_made",
             Record::SoulChanged { .. } => "soul_changed",
             Record::Reset => "reset",
+            Record::CompactionWanted => "compaction_wanted",
             Record::CompactionRequested { .. } => "compaction_requested",
             Record::Compacted { .. } => "compacted",
             Record::CompactionFailed { .. } => "compaction_failed",

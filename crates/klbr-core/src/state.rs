@@ -16,10 +16,12 @@ use crate::action::{Class, End, FrameContext};
 use crate::event::{Conversation, Header};
 use crate::ids::{ActionId, Epoch, EventId, FrameId, Seq, StepId, TurnId};
 use crate::ledger::Ledger;
+use crate::model::Parameters;
 use crate::policy::NudgeKind;
 use crate::record::{BreakCause, TurnCause};
 use crate::time::Timestamp;
 
+pub use apply::FoldError;
 use inbox::Inbox;
 use transcript::Transcript;
 
@@ -66,6 +68,8 @@ pub(crate) enum Phase {
         since: Timestamp,
         /// No idle turn comes before something happens.
         quiet: bool,
+        /// A wait has just timed out, and the turn that this asks for has not begun.
+        timed_out: bool,
     },
     /// The last turn asked to be woken.
     Waiting(Wait),
@@ -131,6 +135,7 @@ pub(crate) enum Stage {
     /// A request is out, or is to be repeated.
     Sampling {
         step: StepId,
+        parameters: Parameters,
         failures: u32,
         refusals: u32,
         retry_at: Option<Timestamp>,
@@ -145,6 +150,8 @@ pub(crate) struct CallState {
     pub(crate) call_id: Arc<str>,
     pub(crate) name: Arc<str>,
     pub(crate) arguments: Arc<str>,
+    /// The channel that it speaks through, once it is intended.
+    pub(crate) channel: Option<Arc<str>>,
     pub(crate) progress: Progress,
 }
 
@@ -153,10 +160,20 @@ pub(crate) struct CallState {
 #[serde(tag = "progress", rename_all = "snake_case")]
 pub(crate) enum Progress {
     Proposed,
-    Intended { at: Timestamp, class: Class },
-    Attempted { first: Timestamp, number: u32, class: Class },
+    Intended {
+        at: Timestamp,
+        class: Class,
+    },
+    Attempted {
+        first: Timestamp,
+        number: u32,
+        class: Class,
+    },
     /// It has its result; an effect whose end is still to come is among the open ones.
-    Answered { result: Arc<str>, end: Option<End> },
+    Answered {
+        result: Arc<str>,
+        end: Option<End>,
+    },
     /// The turn yields by it; its result comes when the wait ends.
     Entered,
 }
@@ -221,7 +238,7 @@ impl State {
             aliases: Vec::new(),
             transcript: Transcript::default(),
             stale_prefix: Some(BreakCause::First),
-            phase: Phase::Resting { since: Timestamp(0), quiet: true },
+            phase: Phase::Resting { since: Timestamp(0), quiet: true, timed_out: false },
             open_effects: BTreeMap::new(),
             compaction: Compaction::default(),
             yields: 0,

@@ -35,19 +35,24 @@ impl Agent {
             returned: 0,
             control: event.control,
         };
+        self.step.bodies.push((id, event.body));
+        self.record(Record::Admitted { event: header.clone(), held });
+        self.note_arrival();
+        if held {
+            self.ask_priority(&header);
+        }
+        id
+    }
+
+    /// Has policy say how urgent a held event is.
+    pub(super) fn ask_priority(&mut self, header: &Header) {
         let question = Question::EventPriority {
-            event: id,
+            event: header.id,
             kind: header.source.kind,
             instance: header.source.instance.clone(),
             priority: header.priority,
         };
-        self.step.bodies.push((id, event.body));
-        self.record(Record::Admitted { event: header, held });
-        self.note_arrival();
-        if held {
-            self.ask(question, Then::Prioritise(id));
-        }
-        id
+        self.ask(question, Then::Prioritise(header.id));
     }
 
     /// Something new waits: what was decided about the batch before is decided anew.

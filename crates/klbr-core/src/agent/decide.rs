@@ -54,12 +54,7 @@ impl Agent {
         }
     }
 
-    fn settle_decision(
-        &mut self,
-        pending: Pending,
-        answer: Result<Answer, HookFailure>,
-        elapsed: Duration,
-    ) {
+    fn settle_decision(&mut self, pending: Pending, answer: Result<Answer, HookFailure>, elapsed: Duration) {
         let Pending { question, then, .. } = pending;
         let checked = answer.and_then(|answer| match question.check(&answer) {
             Ok(()) => Ok(answer),
@@ -95,7 +90,9 @@ impl Agent {
             (Then::Wake, Answer::Yes(wake)) => {
                 self.live.batch = if wake { Batch::Wakes } else { Batch::LeftAlone };
             }
-            (Then::ScheduleIdle, Answer::Delay { millis }) => self.schedule_idle(Duration::from_millis(millis)),
+            (Then::ScheduleIdle, Answer::Delay { millis }) => {
+                self.schedule_idle(Duration::from_millis(millis))
+            }
             (Then::Nudge(kind), Answer::Text(text)) => self.nudge(kind, text),
             (Then::Open(cause), Answer::Plan { model, effort }) => {
                 self.live.plan = Some(Plan { model, effort });

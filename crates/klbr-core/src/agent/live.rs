@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::frame::Selection;
 use crate::ids::{ActionId, EventId, Fence};
 use crate::policy::{NudgeKind, Question};
 use crate::record::TurnCause;
@@ -32,13 +33,15 @@ pub(super) struct Live {
     pub(super) short_waits: u32,
     pub(super) compaction: CompactionAsked,
     pub(super) compaction_retry: Option<Timestamp>,
+    /// This process has other actions than the prefix in force offers.
+    pub(super) tools_changed: bool,
 }
 
 /// Something that is loaded from the store.
 #[derive(Debug)]
 pub(super) struct Loading {
     pub(super) fence: Fence,
-    pub(super) events: Vec<EventId>,
+    pub(super) selection: Selection,
     pub(super) purpose: Purpose,
 }
 
@@ -71,7 +74,7 @@ pub(super) struct Pending {
 }
 
 /// What an answer is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
     Prioritise(EventId),
     DelayBatch,

@@ -117,14 +117,13 @@ impl State {
                 self.interrupted_by = None;
                 self.told_date = None;
                 self.idle_waits = 0;
+                self.still_open.clear();
             }
+            Record::CompactionWanted => self.compaction.wanted = true,
             Record::CompactionRequested { attempt, covers, prompt, model } => {
                 self.compaction.attempts = *attempt;
-                self.compaction.requested = Some(CompactionRequest {
-                    covers: *covers,
-                    prompt: prompt.clone(),
-                    model: model.clone(),
-                });
+                self.compaction.requested =
+                    Some(CompactionRequest { covers: *covers, prompt: prompt.clone(), model: model.clone() });
             }
             Record::Compacted { covers, prompt, summary, .. } => {
                 self.swap_for_summary(*covers, prompt, summary)?;
@@ -144,7 +143,6 @@ impl State {
                 }
                 let mut headers = Vec::new();
                 for event in events {
-                    self.still_open.remove(event);
                     headers.push(self.inbox.remove(*event).ok_or("the event does not wait")?);
                 }
                 self.interrupted_by = None;
@@ -186,10 +184,16 @@ impl State {
                 let starts_turn = *nudge == NudgeKind::Idle;
                 self.transcript.push(Message::User { text: text.clone(), starts_turn });
             }
-            Record::StepRequested { step, .. } => {
+            Record::StepRequested { step, parameters, .. } => {
                 let turn = self.turn_mut()?;
                 turn.steps = step.number;
-                turn.stage = Stage::Sampling { step: *step, failures: 0, refusals: 0, retry_at: None };
+                turn.stage = Stage::Sampling {
+                    step: *step,
+                    parameters: parameters.clone(),
+                    failures: 0,
+                    refusals: 0,
+                    retry_at: None,
+                };
             }
             Record::StepRetried { .. } => {
                 if let Stage::Sampling { retry_at, .. } = &mut self.turn_mut()?.stage {
@@ -209,6 +213,7 @@ impl State {
                     call_id: call.id.clone(),
                     name: call.name.clone(),
                     arguments: call.arguments.clone(),
+                    channel: None,
                     progress: Progress::Proposed,
                 };
                 turn.stage = Stage::Acting {
@@ -239,12 +244,14 @@ impl State {
                     ..Default::default()
                 }));
             }
-            Record::Intended { action, arguments, class, .. } => {
+            Record::Intended { action, arguments, class, channel, .. } => {
                 let call = self.call_mut(*action)?;
+                call.channel.clone_from(channel);
                 call.arguments = arguments.clone();
                 call.progress = Progress::Intended { at, class: *class };
             }
-            Record::Held { action, name, arguments, result, .. } => {
+            Record::Held { action, name, arguments, channel, result, .. } => {
+                self.turn_mut()?.addressed.extend(channel.clone());
                 let effect = Effect {
                     name: name.clone(),
                     arguments: arguments.clone(),
@@ -277,9 +284,13 @@ impl State {
                 };
             }
             Record::Settled { action, end, result, delivered } => {
-                if let Some(said) = delivered {
-                    self.turn_mut()?.addressed.insert(said.channel.clone());
-                }
+                let channel = match end {
+                    End::Confirmed => delivered.as_ref().map(|said| said.channel.clone()),
+                    // It may have been said: asking for it again could say it twice.
+                    End::Unknown => self.call_mut(*action)?.channel.clone(),
+                    End::Failed { .. } => None,
+                };
+                self.turn_mut()?.addressed.extend(channel);
                 self.answer(*action, result, Some(end.clone()))?;
             }
             Record::Detached { action, result } => {
@@ -321,12 +332,18 @@ impl State {
                 self.last_result = result.id;
                 self.idle_waits = if *end == WaitEnd::TimedOut { self.idle_waits + 1 } else { 0 };
                 self.transcript.push(Message::Tool { call_id, text: result.inserted() });
-                let quiet = matches!(end, WaitEnd::Commanded { .. });
-                self.phase = Phase::Resting { since: at, quiet };
+                let quiet = matches!(end, WaitEnd::Commanded { by } if &**by == "stop");
+                if matches!(end, WaitEnd::Commanded { .. }) {
+                    self.yields = self.yields.max(2);
+                }
+                let timed_out = *end == WaitEnd::TimedOut;
+                self.phase = Phase::Resting { since: at, quiet, timed_out };
             }
             Record::TurnEnded { end, returned, .. } => {
-                let Phase::Turn(turn) = &mut self.phase else { return Err("no turn runs") };
-                let turn = std::mem::replace(&mut **turn, Turn::new(turn.id, turn.cause, 0));
+                let rest = Phase::Resting { since: at, quiet: true, timed_out: false };
+                let Phase::Turn(turn) = std::mem::replace(&mut self.phase, rest) else {
+                    return Err("no turn runs");
+                };
                 for mut header in turn.events {
                     if returned.contains(&header.id) {
                         header.returned += 1;
@@ -334,8 +351,10 @@ impl State {
                         self.inbox.insert(header);
                     }
                 }
+                self.yields += 1;
                 if let TurnEnd::Preempted { by } = end {
                     self.interrupted_by = Some(by.clone());
+                    self.yields = self.yields.max(2);
                 }
                 self.phase = match turn.waits {
                     Some(wait) => {
@@ -343,9 +362,8 @@ impl State {
                         Phase::Waiting(wait)
                     }
                     None => {
-                        self.yields += 1;
                         let quiet = matches!(end, TurnEnd::Preempted { by } if &**by == "stop");
-                        Phase::Resting { since: at, quiet }
+                        Phase::Resting { since: at, quiet, timed_out: false }
                     }
                 };
             }
@@ -353,7 +371,9 @@ impl State {
                 let mut kept = self.transcript.messages().to_vec();
                 for message in kept.iter_mut().rev().take(*messages) {
                     match message {
-                        Message::User { text, .. } | Message::Tool { text, .. } => *text = placeholder.clone(),
+                        Message::User { text, .. } | Message::Tool { text, .. } => {
+                            *text = placeholder.clone()
+                        }
                         Message::Assistant(_) => {}
                     }
                 }
@@ -386,7 +406,12 @@ impl State {
     }
 
     /// Gives a call its result, and puts the step's results into the transcript once all are there.
-    fn answer(&mut self, action: ActionId, result: &CallResult, end: Option<End>) -> Result<(), &'static str> {
+    fn answer(
+        &mut self,
+        action: ActionId,
+        result: &CallResult,
+        end: Option<End>,
+    ) -> Result<(), &'static str> {
         self.last_result = result.id;
         let ran = !matches!(&end, Some(End::Failed { why: FailureKind::NotRun | FailureKind::Invalid }));
         let call = self.call_mut(action)?;
@@ -434,14 +459,22 @@ impl State {
     }
 
     /// Swaps the front of the transcript for its summary; the open turn's frames follow it verbatim (`C-PFX-2`).
-    fn swap_for_summary(&mut self, covers: usize, prompt: &Arc<str>, summary: &Arc<str>) -> Result<(), &'static str> {
+    fn swap_for_summary(
+        &mut self,
+        covers: usize,
+        prompt: &Arc<str>,
+        summary: &Arc<str>,
+    ) -> Result<(), &'static str> {
         let old = self.transcript.messages();
         if covers > old.len() {
             return Err("it covers more than there is");
         }
         let mut messages = vec![
             Message::User { text: prompt.clone(), starts_turn: true },
-            Message::Assistant(crate::model::AssistantMessage { text: summary.clone(), ..Default::default() }),
+            Message::Assistant(crate::model::AssistantMessage {
+                text: summary.clone(),
+                ..Default::default()
+            }),
         ];
         let first = self.turn().map_or(covers, |turn| turn.first_message.min(covers));
         let frames: Vec<&str> = old[first..covers]
@@ -463,6 +496,7 @@ impl State {
         self.stale_prefix = Some(BreakCause::Compaction);
         self.compaction = Compaction::default();
         self.told_date = None;
+        self.still_open.clear();
         Ok(())
     }
 }

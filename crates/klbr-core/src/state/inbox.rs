@@ -79,15 +79,6 @@ impl Inbox {
         self.held.contains_key(&event)
     }
 
-    /// How many events wait, held ones not counted.
-    pub(crate) fn len(&self) -> usize {
-        self.control.len()
-            + self.operator.len()
-            + self.directed.len()
-            + self.ambient.len()
-            + self.receipts.len()
-    }
-
     /// Everything that waits, most urgent first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Header> {
         [&self.control, &self.operator, &self.directed, &self.ambient, &self.receipts]

@@ -80,6 +80,37 @@ impl Transcript {
     pub(crate) fn to_request(&self) -> Vec<Message> {
         strip_reasoning(&self.messages)
     }
+
+    /// The request for a summary of the first `covers` messages: as the next turn of the same conversation.
+    pub(crate) fn to_summary_request(&self, covers: usize, prompt: Arc<str>) -> Vec<Message> {
+        let mut messages = self.messages[..covers.min(self.messages.len())].to_vec();
+        messages.push(Message::User { text: prompt, starts_turn: true });
+        strip_reasoning(&messages)
+    }
+
+    /// How many messages stand in front of the user messages at the end.
+    pub(crate) fn answered_len(&self) -> usize {
+        let is_answered = |message: &Message| !matches!(message, Message::User { .. });
+        self.messages.iter().rposition(is_answered).map_or(0, |last| last + 1)
+    }
+
+    /// The hash chain over the first `count` messages.
+    pub(crate) fn chain_over(&self, count: usize) -> Hash {
+        self.messages.iter().take(count).fold(Hash::default(), Hash::then)
+    }
+
+    /// The bytes of text in the first `count` messages.
+    pub(crate) fn bytes_of(&self, count: usize) -> usize {
+        self.messages.iter().take(count).map(size).sum()
+    }
+
+    /// Whether a call of this id stands here.
+    pub(crate) fn has_call(&self, id: &str) -> bool {
+        self.messages.iter().any(|message| match message {
+            Message::Assistant(said) => said.calls.iter().any(|call| &*call.id == id),
+            Message::User { .. } | Message::Tool { .. } => false,
+        })
+    }
 }
 
 /// The same messages with reasoning only after the last message that starts a turn.

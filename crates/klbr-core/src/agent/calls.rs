@@ -1,0 +1,342 @@
+//! Calls: from what the model asked for to the one result that each call gets (`C-EFF-1`, `C-REC-1`).
+
+use std::sync::Arc;
+
+use super::Agent;
+use super::live::{Judged, Then};
+use crate::action::{ActionSpec, Attempt, Delivery, End, FailureKind, Outcome, Role};
+use crate::event::{Body, NewEvent, Priority, Source, SourceKind};
+use crate::hash::Hash;
+use crate::ids::{ActionId, Fence};
+use crate::input::Command;
+use crate::policy::{NudgeKind, Question, Review, Slot, Verdict};
+use crate::record::{Delivered, Record};
+use crate::state::{CallState, EffectStatus, Progress, Stage};
+
+/// What one call needs next.
+enum Next {
+    /// To be judged, or refused.
+    Consider(ActionId),
+    /// To be attempted.
+    Attempt(ActionId),
+    /// To be found out about: an earlier process attempted it.
+    Recover(ActionId),
+}
+
+impl Agent {
+    /// Moves the calls of a reply on, and ends the step or the turn when all have been answered.
+    pub(super) fn advance_calls(&mut self) -> bool {
+        let Some(turn) = self.state.turn() else { return false };
+        if turn.calls().is_empty() {
+            return self.yield_turn(None);
+        }
+        if let Some(next) = self.next_call() {
+            match next {
+                Next::Consider(action) => self.consider(action),
+                Next::Attempt(action) => self.attempt(action),
+                Next::Recover(action) => self.recover(action),
+            }
+            return true;
+        }
+        let is_done = |call: &CallState| call.is_answered() || self.is_wait(&call.name);
+        if !self.state.turn().is_some_and(|turn| turn.calls().iter().all(is_done)) {
+            return false;
+        }
+        self.consider_waits()
+    }
+
+    pub(super) fn is_wait(&self, name: &str) -> bool {
+        self.config.action(name).is_some_and(|spec| spec.role == Role::Wait)
+    }
+
+    fn next_call(&self) -> Option<Next> {
+        let calls = self.state.turn()?.calls();
+        let mut running =
+            calls.iter().filter(|call| matches!(call.progress, Progress::Attempted { .. })).count();
+        let mut busy: Vec<String> = Vec::new();
+        for call in calls {
+            let action = call.action;
+            match call.progress {
+                Progress::Proposed if self.is_wait(&call.name) => continue,
+                Progress::Proposed
+                    if self.live.is_asking(Then::Review(action))
+                        || self.live.is_asking(Then::Format(action)) => {}
+                Progress::Proposed => return Some(Next::Consider(action)),
+                Progress::Attempted { .. } if !self.live.actions.contains_key(&action) => {
+                    return Some(Next::Recover(action));
+                }
+                Progress::Intended { .. } => {
+                    let free = self.resource(call).is_none_or(|resource| !busy.contains(&resource));
+                    if free && running < self.config.limits.parallel {
+                        return Some(Next::Attempt(action));
+                    }
+                    running += 1;
+                }
+                Progress::Attempted { .. } | Progress::Answered { .. } | Progress::Entered => {}
+            }
+            // Whatever touches the same thing later waits for this call.
+            if !call.is_answered() {
+                busy.extend(self.resource(call));
+            }
+        }
+        None
+    }
+
+    fn resource(&self, call: &CallState) -> Option<String> {
+        let arguments = serde_json::from_str(&call.arguments).ok()?;
+        self.config.action(&call.name)?.resource_of(&arguments)
+    }
+
+    /// Refuses a call that cannot be run, or has policy look at it.
+    fn consider(&mut self, action: ActionId) {
+        let Some((call, is_cut)) = self.proposed(action) else { return };
+        let Some(spec) = self.config.action(&call.name) else {
+            let names: Vec<&str> = self.config.actions.iter().map(ActionSpec::name).collect();
+            let text = format!("There is no action {:?}. There are: {}.", call.name, names.join(", "));
+            return self.settle(action, End::failed(FailureKind::Invalid), text, None);
+        };
+        let role = spec.role.clone();
+        let arguments = match self.live.judged.get(&action) {
+            Some(judged) => judged.arguments.clone(),
+            None => {
+                match object(&call.arguments) {
+                    Ok(arguments) => arguments,
+                    Err(why) => {
+                        let text = match is_cut {
+                        true => "Not run: the reply reached its token limit inside the arguments of this call. \
+                                 Send less in one call."
+                            .to_owned(),
+                        false => format!("Not run: the arguments are not a JSON object: {why}."),
+                    };
+                        return self.settle(action, End::failed(FailureKind::Invalid), text, None);
+                    }
+                }
+            }
+        };
+        let wrapping_up = self.state.turn().is_some_and(|turn| turn.nudged.contains(&NudgeKind::WrapUp));
+        if wrapping_up && role == Role::Ordinary {
+            let text = "Not run: the turn has reached its limit; only sending and waiting are left.";
+            return self.settle(action, End::failed(FailureKind::NotRun), text, None);
+        }
+        let is_delivery = matches!(role, Role::Delivery { .. });
+        let formatted = self.live.judged.get(&action).is_some_and(|judged| judged.formatted);
+        let hash = Hash::of(format!("{}\0{arguments}", call.name).as_bytes()).to_string().into();
+        let review = Review { action, name: call.name, arguments: arguments.clone(), hash };
+        self.live.judged.insert(action, Judged { arguments, formatted });
+        if is_delivery && !formatted && self.config.bound.contains_key(&Slot::DeliveryFormat) {
+            return self.ask(Question::DeliveryFormat(review), Then::Format(action));
+        }
+        let question =
+            if is_delivery { Question::DeliveryReview(review) } else { Question::ActionReview(review) };
+        self.ask(question, Then::Review(action));
+    }
+
+    /// A call that waits to be judged, and whether the token limit may have cut it.
+    fn proposed(&self, action: ActionId) -> Option<(CallState, bool)> {
+        let Stage::Acting { calls, cut, .. } = &self.state.turn()?.stage else { return None };
+        let call = calls.iter().find(|call| call.action == action)?;
+        let is_last = calls.last().is_some_and(|last| last.action == action);
+        matches!(call.progress, Progress::Proposed).then(|| (call.clone(), *cut && is_last))
+    }
+
+    /// Takes policy's word on one call.
+    pub(super) fn judge(&mut self, action: ActionId, verdict: Verdict) {
+        let Some((call, _)) = self.proposed(action) else { return };
+        let Some(spec) = self.config.action(&call.name) else { return };
+        let class = spec.class;
+        let channel = channel(spec);
+        let judged = self.live.judged.get(&action);
+        let arguments = judged.map_or(call.arguments, |judged| judged.arguments.clone());
+        match verdict {
+            Verdict::Allow => self.record(Record::Intended {
+                action,
+                name: call.name,
+                arguments,
+                class,
+                channel,
+                epoch: self.state.epoch,
+            }),
+            Verdict::Deny { reason } => {
+                let text = format!("Denied: {reason}");
+                self.settle(action, End::failed(FailureKind::Denied), text, None);
+            }
+            Verdict::Hold { reason } => {
+                let result = self.result(format!("Held for review, {action}: {reason}"));
+                self.record(Record::Held { action, name: call.name, arguments, channel, reason, result });
+            }
+        }
+    }
+
+    fn attempt(&mut self, action: ActionId) {
+        let Some(call) = self.call(action) else { return };
+        let Progress::Intended { at, .. } = call.progress else { return };
+        if self.now().since(at) > self.config.limits.effect_expiry {
+            let text = format!("Not run: it was decided at {at}, too long ago to be done unasked now.");
+            return self.settle(action, End::failed(FailureKind::Stale), text, None);
+        }
+        self.record(Record::Attempted { action, number: 1 });
+        self.dispatch(action);
+    }
+
+    /// Goes on with an attempt that an earlier process made: again where that is harmless, else by asking
+    /// how it ended (`C-REC-2`).
+    fn recover(&mut self, action: ActionId) {
+        let Some(call) = self.call(action) else { return };
+        let Progress::Attempted { number, class, .. } = call.progress else { return };
+        if class.may_repeat() {
+            self.record(Record::Attempted { action, number: number + 1 });
+            return self.dispatch(action);
+        }
+        let Some((attempt, delivery)) = self.attempt_at_hand(action) else { return };
+        self.reconcile(action, attempt, delivery);
+    }
+
+    /// Sends an attempt out.
+    fn dispatch(&mut self, action: ActionId) {
+        let Some((attempt, delivery)) = self.attempt_at_hand(action) else { return };
+        let fence = self.fence();
+        self.live.actions.insert(action, fence);
+        self.command(match delivery {
+            Some(delivery) => Command::Deliver { fence, delivery },
+            None => Command::Act { fence, attempt },
+        });
+    }
+
+    fn reconcile(&mut self, action: ActionId, attempt: Attempt, delivery: Option<Delivery>) {
+        let fence = self.fence();
+        self.live.actions.insert(action, fence);
+        self.command(Command::Reconcile { fence, attempt, delivery });
+    }
+
+    /// The attempt that the state says is being made, and the delivery it makes.
+    fn attempt_at_hand(&self, action: ActionId) -> Option<(Attempt, Option<Delivery>)> {
+        let (name, arguments, first, number, frame) = match self.state.open_effects.get(&action) {
+            Some(effect) => {
+                let EffectStatus::Attempted { first, number } = effect.status else { return None };
+                (&effect.name, &effect.arguments, first, number, &effect.context)
+            }
+            None => {
+                let call = self.state.turn()?.calls().iter().find(|call| call.action == action)?;
+                let Progress::Attempted { first, number, .. } = call.progress else { return None };
+                (&call.name, &call.arguments, first, number, &self.state.turn()?.context)
+            }
+        };
+        let spec = self.config.action(name);
+        let attempt = Attempt {
+            action,
+            name: name.clone(),
+            arguments: arguments.clone(),
+            number,
+            deadline: self.now() + spec.map_or(std::time::Duration::ZERO, |spec| spec.deadline),
+            frame: frame.clone(),
+        };
+        let channel = spec.and_then(channel);
+        let delivery = channel.map(|channel| Delivery::new(attempt.clone(), channel, first));
+        Some((attempt, delivery))
+    }
+
+    fn call(&self, action: ActionId) -> Option<&CallState> {
+        self.state.turn()?.calls().iter().find(|call| call.action == action)
+    }
+
+    pub(super) fn handle_settled(&mut self, fence: Fence, action: ActionId, outcome: &Outcome) {
+        if self.live.actions.get(&action) != Some(&fence) {
+            return self.drop_late(format!("the outcome of {action}: {}", outcome.observation));
+        }
+        self.live.actions.remove(&action);
+        let end = outcome.end.clone();
+        if self.state.open_effects.contains_key(&action) {
+            return self.receipt(action, end, outcome.observation.clone());
+        }
+        let delivered = self.call(action).and_then(|call| self.delivered(&call.name, &call.arguments, &end));
+        self.settle(action, end, outcome.observation.clone(), delivered);
+    }
+
+    fn delivered(&self, name: &str, arguments: &Arc<str>, end: &End) -> Option<Delivered> {
+        let channel = channel(self.config.action(name)?)?;
+        end.is_confirmed().then(|| Delivered { channel, arguments: arguments.clone() })
+    }
+
+    /// Ends an action whose call still waits for its result.
+    pub(super) fn settle(
+        &mut self,
+        action: ActionId,
+        end: End,
+        text: impl Into<Arc<str>>,
+        delivered: Option<Delivered>,
+    ) {
+        let result = self.result(text);
+        self.record(Record::Settled { action, end, result, delivered });
+    }
+
+    /// Ends an effect whose call was answered before. The model hears of it as an event: a failure or an
+    /// unknown end at once, a confirmation with whatever is shown next (`C-REC-3`).
+    pub(super) fn receipt(&mut self, action: ActionId, end: End, observation: Arc<str>) {
+        let Some(effect) = self.state.open_effects.get(&action) else { return };
+        let (name, arguments) = (effect.name.clone(), effect.arguments.clone());
+        let delivered = self.delivered(&name, &arguments, &end);
+        let (word, priority) = match &end {
+            End::Confirmed => ("confirmed", Priority::Ambient),
+            End::Failed { .. } => ("failed", Priority::Directed),
+            End::Unknown => ("unknown", Priority::Directed),
+        };
+        let text = format!("{action} {name}: {word}: {observation}");
+        self.record(Record::Receipt { action, end, observation, delivered });
+        self.admit(NewEvent::external(
+            Source::new(SourceKind::System, "receipts"),
+            format!("receipt:{action}"),
+            priority,
+            Body::text(text),
+        ));
+    }
+
+    /// Attempts an effect that the operator has allowed.
+    pub(super) fn attempt_open_effect(&mut self, action: ActionId) {
+        self.dispatch(action);
+    }
+
+    /// Finds out about effects that an earlier process had under way when its calls were answered.
+    pub(super) fn recover_open_effects(&mut self) {
+        let attempted = |(action, effect): (&ActionId, &crate::state::Effect)| match effect.status {
+            EffectStatus::Attempted { .. } => Some(*action),
+            EffectStatus::Held => None,
+        };
+        let open: Vec<ActionId> = self.state.open_effects.iter().filter_map(attempted).collect();
+        for action in open {
+            if let Some((attempt, delivery)) = self.attempt_at_hand(action) {
+                self.reconcile(action, attempt, delivery);
+            }
+        }
+    }
+}
+
+/// The channel that an action speaks through, if it speaks.
+fn channel(spec: &ActionSpec) -> Option<Arc<str>> {
+    match &spec.role {
+        Role::Delivery { channel } => Some(channel.clone()),
+        Role::Ordinary | Role::Wait => None,
+    }
+}
+
+/// The arguments as a JSON object; nothing at all is an empty one.
+fn object(arguments: &Arc<str>) -> Result<Arc<str>, String> {
+    if arguments.trim().is_empty() {
+        return Ok("{}".into());
+    }
+    match serde_json::from_str::<serde_json::Value>(arguments) {
+        Ok(serde_json::Value::Object(_)) => Ok(arguments.clone()),
+        Ok(other) => Err(format!("they are {}", kind_of(&other))),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn kind_of(value: &serde_json::Value) -> &'static str {
+    match value {
+        serde_json::Value::Null => "null",
+        serde_json::Value::Bool(_) => "a boolean",
+        serde_json::Value::Number(_) => "a number",
+        serde_json::Value::String(_) => "a string",
+        serde_json::Value::Array(_) => "an array",
+        serde_json::Value::Object(_) => "an object",
+    }
+}

@@ -1,0 +1,154 @@
+//! Frames: which waiting events are shown together (`C-FRM-1`), and what deliveries resolve against.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Agent;
+use crate::action::{Anchor, FrameContext};
+use crate::event::{Conversation, Header, Priority, SourceKind};
+use crate::ids::EventId;
+use crate::time::Timestamp;
+
+/// What one frame shows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Selection {
+    /// The events shown in full, in the order in which they are shown.
+    pub(super) events: Vec<Header>,
+    /// Chatter that is counted instead.
+    pub(super) folds: Vec<Fold>,
+}
+
+/// Old chatter of one place, counted in one line.
+#[derive(Clone, Debug)]
+pub(super) struct Fold {
+    pub(super) place: Place,
+    pub(super) events: Vec<EventId>,
+    pub(super) first: Timestamp,
+    pub(super) last: Timestamp,
+}
+
+/// Where something was said: a conversation, or a source that has none.
+pub(super) type Place = (Arc<str>, Option<Conversation>);
+
+impl Header {
+    pub(super) fn place(&self) -> Place {
+        (self.source.instance.clone(), self.conversation.clone())
+    }
+}
+
+impl Agent {
+    /// Chooses what the next opening frame shows: the operator alone, else everything else by conversation,
+    /// directed ones first, within the limits.
+    pub(super) fn select(&self) -> Selection {
+        let inbox = &self.state.inbox;
+        let limits = &self.config.limits;
+        let operator = inbox.waiting(Priority::Operator);
+        let mut selection = Selection::default();
+        if !operator.is_empty() {
+            selection.events.extend(operator.values().take(limits.frame_events).cloned());
+        } else {
+            self.select_external(&mut selection);
+        }
+        selection.events.extend(inbox.receipts().take(limits.frame_events).cloned());
+        selection
+    }
+
+    /// Chooses what joins a running turn at its step boundary: what jobs and teams deliver (`C-FRM-2`).
+    pub(super) fn select_addition(&self) -> Selection {
+        let is_delivery = |header: &&Header| matches!(header.source.kind, SourceKind::Job | SourceKind::Team);
+        let directed = self.state.inbox.waiting(Priority::Directed).values();
+        let ambient = self.state.inbox.waiting(Priority::Ambient).values();
+        let events = directed.chain(ambient).filter(is_delivery).take(self.config.limits.frame_events);
+        Selection { events: events.cloned().collect(), folds: Vec::new() }
+    }
+
+    fn select_external(&self, selection: &mut Selection) {
+        let limits = &self.config.limits;
+        let mut places: BTreeMap<Place, Vec<&Header>> = BTreeMap::new();
+        for priority in [Priority::Directed, Priority::Ambient] {
+            for header in self.state.inbox.waiting(priority).values() {
+                places.entry(header.place()).or_default().push(header);
+            }
+        }
+        let mut places: Vec<(Place, Vec<&Header>)> = places.into_iter().collect();
+        for (place, events) in &mut places {
+            events.sort_unstable_by_key(|header| header.id);
+            selection.folds.extend(self.fold(place, events));
+        }
+        let urgency = |events: &[&Header]| {
+            let directed = events.iter().filter(|h| h.priority == Priority::Directed).map(|h| h.id).min();
+            let oldest = events.iter().map(|h| h.id).min();
+            (directed.is_none(), directed.or(oldest))
+        };
+        places.sort_by_key(|(_, events)| urgency(events));
+
+        // A quarter of the budget, in bytes: what a token is taken for when nothing has been counted.
+        let mut bytes =
+            usize::try_from(self.config.context_tokens / 4).unwrap_or(usize::MAX).saturating_mul(3);
+        for (_, events) in places {
+            for header in events {
+                let size = header.bytes as usize + 160;
+                let full = selection.events.len() >= limits.frame_events || size > bytes;
+                if full && !selection.events.is_empty() {
+                    return;
+                }
+                bytes = bytes.saturating_sub(size);
+                selection.events.push(header.clone());
+            }
+        }
+    }
+
+    /// Takes old chatter out of a conversation's events: what is older than a day, or past the newest 2,000.
+    fn fold(&self, place: &Place, events: &mut Vec<&Header>) -> Option<Fold> {
+        let limits = &self.config.limits;
+        let ambient = events.iter().filter(|h| h.priority == Priority::Ambient).count();
+        let mut surplus = ambient.saturating_sub(limits.fold_count);
+        let mut folded = Vec::new();
+        events.retain(|header| {
+            let old = self.now().since(header.at) > limits.fold_age;
+            let fold = header.priority == Priority::Ambient && (old || surplus > 0);
+            if fold {
+                surplus = surplus.saturating_sub(1);
+                folded.push((header.id, header.at));
+            }
+            !fold
+        });
+        let (first, last) = (folded.first()?.1, folded.last()?.1);
+        let events = folded.into_iter().map(|(id, _)| id).collect();
+        Some(Fold { place: place.clone(), events, first, last })
+    }
+}
+
+/// What deliveries of a turn resolve their defaults against: a destination only when there is exactly one.
+pub(super) fn context(events: &[Header]) -> FrameContext {
+    let mut anchors: Vec<Anchor> = Vec::new();
+    for header in events {
+        let Some(conversation) = &header.conversation else { continue };
+        match anchors.iter_mut().find(|anchor| anchor.conversation == *conversation) {
+            Some(anchor) => anchor.external_id = header.external_id.clone(),
+            None => anchors
+                .push(Anchor { conversation: conversation.clone(), external_id: header.external_id.clone() }),
+        }
+    }
+    let destination = match &anchors[..] {
+        [only] => Some(only.conversation.clone()),
+        _ => None,
+    };
+    FrameContext { destination, anchors }
+}
+
+/// The channels whose people are owed a delivery: whoever addressed the agent (`C-YLD-5`).
+pub(super) fn audience(events: &[Header]) -> Vec<Arc<str>> {
+    let mut audience: Vec<Arc<str>> = Vec::new();
+    for header in events {
+        let owed = match (header.source.kind, header.priority) {
+            (SourceKind::Operator, _) => true,
+            (SourceKind::Channel, priority) => priority == Priority::Directed,
+            (SourceKind::Timer | SourceKind::Job | SourceKind::Team | SourceKind::System, _) => false,
+        };
+        if owed && !audience.contains(&header.source.instance) {
+            audience.push(header.source.instance.clone());
+        }
+    }
+    audience
+}

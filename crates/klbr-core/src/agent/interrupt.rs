@@ -1,0 +1,141 @@
+//! Preemption: a turn is closed validly because something has a higher claim (`B-EVENT-2`, `C-EFF-2`).
+
+use std::sync::Arc;
+
+use super::Agent;
+use super::live::Purpose;
+use crate::action::{Class, End, FailureKind};
+use crate::event::{Priority, SourceKind};
+use crate::ids::{ActionId, EventId, StepId};
+use crate::input::Command;
+use crate::model::Message;
+use crate::record::{Record, TurnEnd};
+use crate::state::{Phase, Progress, Stage};
+
+/// What stands for a reply that had no text when it was dropped.
+const INTERRUPTED: &str = "(interrupted)";
+
+/// How often a preempted turn gives one event back.
+const MAX_RETURNS: u8 = 2;
+
+/// Whether a preempted turn's unanswered events wait again (`C-FRM-3`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unanswered {
+    WaitAgain,
+    AreDropped,
+}
+
+impl Agent {
+    /// Makes way for the operator's words, whatever the agent is doing.
+    pub(super) fn preempt(&mut self) -> bool {
+        if self.state.inbox.waiting(Priority::Operator).is_empty() {
+            return false;
+        }
+        if self.state.compaction.requested.is_some() {
+            self.abandon_summary("an operator's message came");
+            return true;
+        }
+        if matches!(self.state.phase, Phase::Turn(_)) {
+            self.interrupt_turn("operator", Unanswered::WaitAgain);
+            return true;
+        }
+        // A frame that is being made without the operator's words is made anew.
+        let stale = self.live.loading.take_if(|loading| {
+            matches!(loading.purpose, Purpose::Open(_))
+                && !loading.selection.events.iter().any(|h| h.source.kind == SourceKind::Operator)
+        });
+        stale.is_some()
+    }
+
+    /// Ends the running turn: its sampling is dropped, its actions are killed or detached, and every call
+    /// has its result.
+    pub(super) fn interrupt_turn(&mut self, by: &str, unanswered: Unanswered) {
+        self.close_transcript(by);
+        let returned = match unanswered {
+            Unanswered::WaitAgain => self.unanswered(),
+            Unanswered::AreDropped => Vec::new(),
+        };
+        self.end_turn(TurnEnd::Preempted { by: by.into() }, returned);
+    }
+
+    fn close_transcript(&mut self, by: &str) {
+        let Some(turn) = self.state.turn() else { return };
+        match &turn.stage {
+            Stage::Due => {
+                // The request was never sent: a transcript that ends with results is valid as it stands.
+                let step = StepId { turn: turn.id, number: turn.steps + 1 };
+                if matches!(self.state.transcript.messages().last(), Some(Message::User { .. })) {
+                    self.abort_sampling(step, INTERRUPTED);
+                }
+            }
+            Stage::Sampling { step, .. } => {
+                let step = *step;
+                let text = self.live.sampling.take().map(|sampling| {
+                    self.step.commands.push(Command::DropSampling { fence: sampling.fence });
+                    sampling.text
+                });
+                self.abort_sampling(step, text.as_deref().unwrap_or_default());
+            }
+            Stage::Acting { calls, .. } => {
+                let open: Vec<(ActionId, Arc<str>, Progress)> = calls
+                    .iter()
+                    .filter(|call| !call.is_answered())
+                    .map(|call| (call.action, call.name.clone(), call.progress.clone()))
+                    .collect();
+                for (action, name, progress) in open {
+                    self.close_call(action, &name, &progress, by);
+                }
+            }
+        }
+    }
+
+    /// Puts one assistant message in the place of a reply that never became whole (`C-MSG-3`).
+    pub(super) fn abort_sampling(&mut self, step: StepId, text: &str) {
+        let text = if text.trim().is_empty() { INTERRUPTED } else { text };
+        self.record(Record::SamplingAborted { step, text: text.into() });
+    }
+
+    fn close_call(&mut self, action: ActionId, name: &str, progress: &Progress, by: &str) {
+        let cancellable = self.config.action(name).is_some_and(|spec| spec.cancellable);
+        match progress {
+            Progress::Attempted { class, .. } if cancellable => {
+                if let Some(fence) = self.live.actions.remove(&action) {
+                    self.command(Command::Cancel { fence, action });
+                }
+                let traces = match class {
+                    Class::Pure => "",
+                    Class::Idempotent | Class::Reversible | Class::Irreversible => {
+                        " What it had done until then is not known."
+                    }
+                };
+                let text = format!("Cancelled while it ran: interrupted by {by}.{traces}");
+                self.settle(action, End::failed(FailureKind::Cancelled), text, None);
+            }
+            Progress::Attempted { .. } => {
+                let text = format!("Begun before the interrupt by {by}; the receipt of {action} follows.");
+                let result = self.result(text);
+                self.record(Record::Detached { action, result });
+            }
+            Progress::Proposed | Progress::Intended { .. } => {
+                let text = format!("Not run: interrupted by {by}.");
+                self.settle(action, End::failed(FailureKind::Cancelled), text, None);
+            }
+            Progress::Answered { .. } | Progress::Entered => {}
+        }
+    }
+
+    /// The turn's events from outside that nobody has been answered for, at most twice each.
+    fn unanswered(&self) -> Vec<EventId> {
+        let Some(turn) = self.state.turn() else { return Vec::new() };
+        let is_open = |instance: &Arc<str>| !turn.addressed.contains(instance);
+        turn.events
+            .iter()
+            .filter(|header| match header.source.kind {
+                SourceKind::Channel | SourceKind::Timer | SourceKind::Job | SourceKind::Team => true,
+                SourceKind::Operator | SourceKind::System => false,
+            })
+            .filter(|header| header.returned < MAX_RETURNS && is_open(&header.source.instance))
+            .map(|header| header.id)
+            .collect()
+    }
+}

@@ -1,0 +1,220 @@
+//! Between turns: what wakes the agent, and how a turn begins.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Agent;
+use super::frame::{self, Selection};
+use super::live::{Batch, Loading, Plan, Purpose, Then};
+use super::render;
+use crate::event::{Body, Header, Priority, SourceKind};
+use crate::ids::Fence;
+use crate::input::Command;
+use crate::policy::{NudgeKind, Question, nudge_text, quiet_text};
+use crate::record::{Record, TurnCause, WaitEnd};
+use crate::state::Phase;
+use crate::time::Timestamp;
+
+impl Agent {
+    pub(super) fn advance_rest(&mut self) -> bool {
+        let opening = self.live.deciding.values().any(|pending| matches!(pending.then, Then::Open(_)));
+        if self.live.loading.is_some() || opening || self.state.compaction.requested.is_some() {
+            return self.advance_summary();
+        }
+        if let Some(by) = self.waker() {
+            self.wake(&by);
+            return true;
+        }
+        if self.gather_ambient() {
+            return true;
+        }
+        match &self.state.phase {
+            Phase::Waiting(wait) if wait.until <= self.now() => {
+                self.end_wait(WaitEnd::TimedOut);
+                true
+            }
+            Phase::Resting { timed_out: true, .. } => {
+                self.open(TurnCause::WaitTimedOut);
+                true
+            }
+            Phase::Resting { quiet, .. } => {
+                let quiet = *quiet;
+                self.advance_summary() || (!quiet && self.advance_idle())
+            }
+            Phase::Waiting(_) | Phase::Turn(_) => false,
+        }
+    }
+
+    /// What ends a wait or a rest at once: words of the operator, or something addressed to the agent.
+    fn waker(&self) -> Option<Arc<str>> {
+        let first = |priority| self.state.inbox.waiting(priority).values().next();
+        let header = first(Priority::Operator).or_else(|| first(Priority::Directed))?;
+        Some(source_name(header))
+    }
+
+    fn wake(&mut self, by: &str) {
+        self.live.batch = Batch::New;
+        if matches!(self.state.phase, Phase::Waiting(_)) {
+            self.end_wait(WaitEnd::Woken { by: by.into() });
+        }
+        self.open(TurnCause::Events);
+    }
+
+    /// Lets ambient events gather, then asks whether they wake the agent (`C-YLD-1`).
+    fn gather_ambient(&mut self) -> bool {
+        let waiting = self.state.inbox.waiting(Priority::Ambient).len();
+        match self.live.batch {
+            Batch::New if waiting > 0 => {
+                self.live.batch = Batch::AskingDelay;
+                let configured_ms = self.config.limits.batch_delay.as_millis() as u64;
+                self.ask(Question::BatchDelay { waiting, configured_ms }, Then::DelayBatch);
+            }
+            Batch::Until(due) if due <= self.now() => {
+                self.live.batch = Batch::AskingWake;
+                self.ask(Question::Wake { waiting }, Then::Wake);
+            }
+            Batch::Wakes => {
+                let first = self.state.inbox.waiting(Priority::Ambient).values().next().map(source_name);
+                self.wake(&first.unwrap_or_default());
+            }
+            Batch::New | Batch::AskingDelay | Batch::Until(_) | Batch::AskingWake | Batch::LeftAlone => {
+                return false;
+            }
+        }
+        true
+    }
+
+    pub(super) fn oldest_ambient(&self) -> Option<Timestamp> {
+        self.state.inbox.waiting(Priority::Ambient).values().next().map(|header| header.at)
+    }
+
+    /// Wakes an agent that yielded without a wait, at growing distances (`C-YLD-4`).
+    fn advance_idle(&mut self) -> bool {
+        match self.live.idle_at {
+            None if !self.live.is_asking(Then::ScheduleIdle) => {
+                self.ask(Question::Idle { yields: self.state.yields }, Then::ScheduleIdle);
+                true
+            }
+            Some(due) if due <= self.now() => {
+                self.live.idle_at = None;
+                self.open(TurnCause::Idle);
+                true
+            }
+            None | Some(_) => false,
+        }
+    }
+
+    pub(super) fn schedule_idle(&mut self, delay: Duration) {
+        if let Phase::Resting { since, .. } = self.state.phase {
+            self.live.idle_at = Some(since + delay);
+        }
+    }
+
+    /// Begins a turn: first its plan, then what it shows, then the turn itself.
+    pub(super) fn open(&mut self, cause: TurnCause) {
+        let turn = self.state.last_turn.next();
+        let (model, effort) = (self.config.model.clone(), self.config.effort.clone());
+        self.ask(Question::Plan { turn, model, effort }, Then::Open(cause));
+    }
+
+    /// Loads what is needed to go on for a purpose, if anything is.
+    pub(super) fn load(&mut self, purpose: Purpose) {
+        let selection = match purpose {
+            Purpose::Open(TurnCause::Events) => self.select(),
+            Purpose::Add => self.select_addition(),
+            Purpose::Open(TurnCause::WaitTimedOut | TurnCause::Idle) | Purpose::Prefix => {
+                Selection::default()
+            }
+        };
+        let model = self.model_at_hand();
+        if selection.events.is_empty() && self.prefix_cause(&model).is_none() {
+            return self.loaded(purpose, selection, &[], &[]);
+        }
+        let fence = self.fence();
+        let events = selection.events.iter().map(|header| header.id).collect();
+        self.command(Command::Load { fence, events });
+        self.live.loading = Some(Loading { fence, selection, purpose });
+    }
+
+    pub(super) fn handle_loaded(&mut self, fence: Fence, bodies: Vec<Body>, pinned: Vec<Arc<str>>) {
+        match self.live.loading.take_if(|loading| loading.fence == fence) {
+            Some(loading) => self.loaded(loading.purpose, loading.selection, &bodies, &pinned),
+            None => self.drop_late("bodies for a frame"),
+        }
+    }
+
+    fn loaded(&mut self, purpose: Purpose, selection: Selection, bodies: &[Body], pinned: &[Arc<str>]) {
+        if let Some(cause) = self.prefix_cause(&self.model_at_hand()) {
+            self.make_prefix(cause, pinned);
+        }
+        match purpose {
+            Purpose::Prefix => {}
+            Purpose::Add => self.make_frame(&selection, bodies, true),
+            Purpose::Open(cause) => self.start_turn(cause, &selection, bodies),
+        }
+    }
+
+    fn start_turn(&mut self, cause: TurnCause, selection: &Selection, bodies: &[Body]) {
+        let plan = self.live.plan.take().unwrap_or_else(|| self.configured_plan());
+        let quiet = self.now().since(self.state.last_happening);
+        self.live.batch = Batch::New;
+        self.live.idle_at = None;
+        let has_frame = !selection.events.is_empty();
+        if has_frame {
+            self.make_frame(selection, bodies, false);
+        }
+        self.record(Record::TurnStarted {
+            turn: self.state.last_turn.next(),
+            cause,
+            frame: has_frame.then_some(self.state.last_frame),
+            epoch: self.state.epoch,
+            model: plan.model,
+            effort: plan.effort,
+        });
+        if cause == TurnCause::Idle {
+            let text = nudge_text(NudgeKind::Idle, &quiet_text(quiet)).into();
+            self.ask(Question::Nudge { kind: NudgeKind::Idle, text }, Then::Nudge(NudgeKind::Idle));
+        }
+    }
+
+    fn make_frame(&mut self, selection: &Selection, bodies: &[Body], addition: bool) {
+        for fold in &selection.folds {
+            self.record(Record::Folded { events: fold.events.clone() });
+        }
+        let today = render::date(self.now());
+        let date = (!addition && self.state.told_date.as_ref() != Some(&today)).then_some(today);
+        let surroundings = render::Surroundings {
+            interrupted_by: self.state.interrupted_by.as_deref(),
+            date: date.as_deref(),
+        };
+        let text = render::frame(&self.state, selection, bodies, &surroundings).into();
+        self.record(Record::FrameMade {
+            frame: self.state.last_frame.next(),
+            addition,
+            events: selection.events.iter().map(|header| header.id).collect(),
+            context: frame::context(&selection.events),
+            audience: frame::audience(&selection.events),
+            text,
+            date,
+        });
+    }
+
+    fn configured_plan(&self) -> Plan {
+        Plan { model: self.config.model.clone(), effort: self.config.effort.clone() }
+    }
+
+    /// The model that the next request goes to.
+    pub(super) fn model_at_hand(&self) -> Arc<str> {
+        let planned = self.live.plan.as_ref().map(|plan| &plan.model);
+        let running = self.state.turn().map(|turn| &turn.model);
+        running.or(planned).unwrap_or(&self.config.model).clone()
+    }
+}
+
+/// The source of an event as a result names it: `operator`, or the kind with the instance's name.
+fn source_name(header: &Header) -> Arc<str> {
+    match header.source.kind {
+        SourceKind::Operator => "operator".into(),
+        kind => format!("{} {}", kind.as_str(), header.source.instance).into(),
+    }
+}

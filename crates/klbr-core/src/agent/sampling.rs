@@ -1,0 +1,271 @@
+//! Sampling: requests to the model, what streams back, and what is done when it fails (`B-EVENT-6`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Agent;
+use super::live::{Purpose, Sampling, Then};
+use super::render;
+use crate::hash::Hash;
+use crate::ids::{Fence, StepId};
+use crate::input::Command;
+use crate::model::{
+    AssistantMessage, Call, Delta, Failure, Message, Parameters, RawCall, Request, Sampled, ToolChoice,
+};
+use crate::policy::{NudgeKind, Question, nudge_text};
+use crate::record::{Record, TurnEnd};
+use crate::state::{Stage, Turn};
+
+impl Agent {
+    /// At a step boundary: what comes before the next request, and then the request.
+    pub(super) fn advance_due(&mut self) -> bool {
+        if self.live.loading.is_some() || self.state.compaction.requested.is_some() {
+            return self.advance_summary();
+        }
+        if self.advance_summary() {
+            return true;
+        }
+        if self.live.is_asking(Then::Compact) || self.live.is_asking(Then::AskForSummary) {
+            return false;
+        }
+        let Some(turn) = self.state.turn() else { return false };
+        let nudge = self.nudge_due(turn);
+        if let Some((kind, text)) = nudge {
+            if self.live.is_asking(Then::Nudge(kind)) {
+                return false;
+            }
+            self.ask(Question::Nudge { kind, text: text.into() }, Then::Nudge(kind));
+            return true;
+        }
+        let after_results = matches!(self.state.transcript.messages().last(), Some(Message::Tool { .. }));
+        if after_results
+            && !turn.nudged.contains(&NudgeKind::WrapUp)
+            && !self.select_addition().events.is_empty()
+        {
+            self.load(Purpose::Add);
+            return true;
+        }
+        if self.prefix_cause(&turn.model).is_some() {
+            self.load(Purpose::Prefix);
+            return true;
+        }
+        self.request_step();
+        true
+    }
+
+    /// A nudge that has to stand in front of the next request.
+    fn nudge_due(&self, turn: &Turn) -> Option<(NudgeKind, String)> {
+        let asked = |kind| turn.nudged.contains(&kind) || self.live.declined.contains(&kind);
+        if let Some(Message::Assistant(_)) = self.state.transcript.messages().last() {
+            return Some((NudgeKind::Continue, nudge_text(NudgeKind::Continue, "")));
+        }
+        if asked(NudgeKind::WrapUp) {
+            return None;
+        }
+        let limits = &self.config.limits;
+        let limit = match &turn.failing {
+            Some(failing) if failing.times >= limits.identical_failures => {
+                format!("{} failed {} times in the same way.", failing.name, failing.times)
+            }
+            _ if turn.steps >= limits.steps => format!("The limit of {} steps is reached.", limits.steps),
+            _ => return None,
+        };
+        Some((NudgeKind::WrapUp, nudge_text(NudgeKind::WrapUp, &limit)))
+    }
+
+    fn request_step(&mut self) {
+        let Some(turn) = self.state.turn() else { return };
+        let step = StepId { turn: turn.id, number: turn.steps + 1 };
+        let parameters = Parameters {
+            effort: turn.effort.clone(),
+            max_output_tokens: self.config.max_output_tokens,
+            tool_choice: ToolChoice::Auto,
+        };
+        let (model, epoch) = (turn.model.clone(), turn.epoch);
+        let transcript = &self.state.transcript;
+        self.record(Record::StepRequested {
+            step,
+            generation: transcript.generation,
+            messages: transcript.messages().len(),
+            chain: transcript.chain(),
+            model,
+            parameters,
+            epoch,
+            tokens: transcript.tokens(0),
+        });
+        self.sample_step();
+    }
+
+    /// Repeats a request whose time has come, or that an earlier process had sent (`C-REC-2`).
+    pub(super) fn advance_sampling(&mut self) -> bool {
+        if self.live.sampling.is_some() {
+            return false;
+        }
+        let Some(Stage::Sampling { step, retry_at, .. }) = self.state.turn().map(|turn| &turn.stage) else {
+            return false;
+        };
+        if retry_at.is_some_and(|due| due > self.now()) {
+            return false;
+        }
+        let step = *step;
+        self.record(Record::StepRetried { step });
+        self.sample_step();
+        true
+    }
+
+    /// Sends the request of the running step: the same bytes each time.
+    fn sample_step(&mut self) {
+        let Some(turn) = self.state.turn() else { return };
+        let Stage::Sampling { parameters, .. } = &turn.stage else { return };
+        let (model, parameters) = (turn.model.clone(), parameters.clone());
+        self.sample(model, parameters, None);
+    }
+
+    /// Sends what the transcript holds, or its front and a question about it.
+    pub(super) fn sample(
+        &mut self,
+        model: Arc<str>,
+        parameters: Parameters,
+        summary: Option<(usize, Arc<str>)>,
+    ) {
+        let transcript = &self.state.transcript;
+        let is_summary = summary.is_some();
+        let messages = match summary {
+            None => transcript.to_request(),
+            Some((covers, prompt)) => transcript.to_summary_request(covers, prompt),
+        };
+        let request = Request {
+            model,
+            system: transcript.system.clone(),
+            tools: transcript.tools.clone(),
+            messages,
+            parameters,
+        };
+        let fence = self.fence();
+        self.command(Command::Sample { fence, request: Box::new(request) });
+        self.live.sampling = Some(Sampling { fence, text: String::new(), summary: is_summary });
+    }
+
+    pub(super) fn handle_delta(&mut self, fence: Fence, delta: &Delta) {
+        let Some(sampling) = self.live.sampling.as_mut().filter(|sampling| sampling.fence == fence) else {
+            return;
+        };
+        match delta {
+            Delta::Scratch(text) => sampling.text.push_str(text),
+            Delta::Think(_) | Delta::CallStarted { .. } => {}
+        }
+    }
+
+    pub(super) fn handle_sampled(&mut self, fence: Fence, sampled: Sampled) {
+        let Some(sampling) = self.live.sampling.take_if(|sampling| sampling.fence == fence) else {
+            return self.drop_late("a reply");
+        };
+        if sampling.summary {
+            return self.take_summary(&sampled);
+        }
+        let Some(Stage::Sampling { step, .. }) = self.state.turn().map(|turn| &turn.stage) else { return };
+        let step = *step;
+        let calls = self.name_calls(step, sampled.calls);
+        self.live.judged.clear();
+        self.record(Record::StepSampled {
+            step,
+            message: AssistantMessage {
+                text: sampled.text.into(),
+                reasoning: sampled.reasoning.filter(|text| !text.is_empty()).map(Into::into),
+                calls,
+            },
+            finish: sampled.finish,
+            usage: sampled.usage,
+        });
+    }
+
+    /// Settles the calls' ids: the provider's where it is usable, else nine alphanumerics, which every
+    /// dialect takes (`C-ID-1`).
+    fn name_calls(&self, step: StepId, raw: Vec<RawCall>) -> Vec<Call> {
+        let mut calls: Vec<Call> = Vec::new();
+        for (n, raw) in raw.into_iter().enumerate() {
+            let is_used =
+                |id: &str| calls.iter().any(|call| &*call.id == id) || self.state.transcript.has_call(id);
+            let given = raw.id.filter(|id| !id.is_empty() && !is_used(id));
+            let own = || {
+                (0u32..)
+                    .map(|salt| call_id(&format!("{} {salt}", step.action(n as u32 + 1))))
+                    .find(|id| !is_used(id))
+                    .expect("ids do not run out")
+            };
+            let id = given.unwrap_or_else(own).into();
+            calls.push(Call { id, name: raw.name.into(), arguments: raw.arguments.into() });
+        }
+        calls
+    }
+
+    pub(super) fn handle_sampling_failed(&mut self, fence: Fence, failure: Failure) {
+        let Some(sampling) = self.live.sampling.take_if(|sampling| sampling.fence == fence) else {
+            return self.drop_late("a failure to reply");
+        };
+        if sampling.summary {
+            return self.summary_failed(&failure);
+        }
+        let Some(Stage::Sampling { step, failures, refusals, .. }) =
+            self.state.turn().map(|turn| &turn.stage)
+        else {
+            return;
+        };
+        let (step, failures, refusals) = (*step, *failures, *refusals + 1);
+        let retry_at = Some(self.now() + self.backoff(step, failures, failure.retry_after()));
+        match &failure {
+            Failure::ContextOverflow { .. } if self.can_summarise() => {
+                self.record(Record::SamplingFailed { step, failure, retry_at: None });
+                self.want_compaction();
+            }
+            Failure::ContextOverflow { .. } | Failure::Refused { .. }
+                if refusals >= self.config.limits.refusals =>
+            {
+                self.record(Record::SamplingFailed { step, failure: failure.clone(), retry_at: None });
+                self.dead_letter(step, failure);
+            }
+            Failure::Disconnected(_)
+            | Failure::Stalled(_)
+            | Failure::RateLimited { .. }
+            | Failure::Provider { .. }
+            | Failure::Malformed(_)
+            | Failure::ContextOverflow { .. }
+            | Failure::Unauthorized { .. }
+            | Failure::Refused { .. } => self.record(Record::SamplingFailed { step, failure, retry_at }),
+        }
+    }
+
+    /// How long to leave a failing provider alone: doubling, bounded, with a jitter that depends on the step.
+    fn backoff(&self, step: StepId, failures: u32, asked: Option<Duration>) -> Duration {
+        let limits = &self.config.limits;
+        let whole = limits.backoff_first.saturating_mul(1 << failures.min(16)).min(limits.backoff_max);
+        let jitter = Hash::of(format!("{} {step} {failures}", self.config.agent).as_bytes()).0[0];
+        let jittered = whole.mul_f64(0.5 + f64::from(jitter) / 510.0);
+        asked.map_or(jittered, |asked| asked.min(Duration::from_secs(3600)).max(jittered))
+    }
+
+    /// Gives up what no provider accepted: one line stands in its place (`C-FRM-3`).
+    fn dead_letter(&mut self, step: StepId, failure: Failure) {
+        let Some(turn) = self.state.turn() else { return };
+        let (turn_id, messages) = (turn.id, turn.unaccepted);
+        let frame = turn.frame.filter(|_| turn.steps <= 1);
+        let placeholder = render::instructions(&format!(
+            "What stood here was refused by the provider and has been taken out: {failure}"
+        ));
+        self.record(Record::DeadLettered { frame, messages, placeholder, failure });
+        self.abort_sampling(step, "");
+        self.end_turn(TurnEnd::Refused, Vec::new());
+        debug_assert!(self.state.turn().is_none_or(|turn| turn.id != turn_id));
+    }
+}
+
+/// Nine alphanumerics that depend on a text alone.
+fn call_id(text: &str) -> String {
+    const DIGITS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+    Hash::of(text.as_bytes())
+        .0
+        .iter()
+        .take(9)
+        .map(|byte| char::from(DIGITS[usize::from(*byte) % 36]))
+        .collect()
+}

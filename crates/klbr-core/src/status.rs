@@ -1,0 +1,188 @@
+//! How an agent is doing, as plain data for people and APIs.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::agent::Agent;
+use crate::event::{Header, Priority, SourceKind};
+use crate::ids::{ActionId, AgentName, Epoch, EventId, Generation, Seq, StepId, TurnId};
+use crate::ledger::Ledger;
+use crate::state::{EffectStatus, Phase, Progress, Stage};
+use crate::time::Timestamp;
+
+/// How an agent is doing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Status {
+    /// The agent.
+    #[schemars(with = "String")]
+    pub agent: AgentName,
+    /// The newest record.
+    pub seq: Seq,
+    /// The policy in force.
+    pub epoch: Epoch,
+    /// The model configured.
+    pub model: Arc<str>,
+    /// What it is doing.
+    pub activity: Activity,
+    /// Whether a summary is being asked for.
+    pub compacting: bool,
+    /// The prefix in force.
+    pub generation: Generation,
+    /// Messages of the transcript.
+    pub messages: usize,
+    /// Estimated tokens of the next request.
+    pub tokens: u64,
+    /// The model's context in tokens.
+    pub context_tokens: u64,
+    /// Effects whose end is still to come.
+    pub open_effects: Vec<OpenEffect>,
+    /// Where every event is.
+    pub ledger: Ledger,
+}
+
+/// What an agent is doing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "activity", rename_all = "snake_case")]
+pub enum Activity {
+    /// Nothing runs.
+    Resting {
+        /// When it last yielded, in UTC milliseconds.
+        #[schemars(with = "i64")]
+        since: Timestamp,
+    },
+    /// It waits.
+    Waiting {
+        /// Until when at most, in UTC milliseconds.
+        #[schemars(with = "i64")]
+        until: Timestamp,
+        /// What for.
+        reason: Option<Arc<str>>,
+    },
+    /// The model is being asked.
+    Sampling {
+        /// The step.
+        #[schemars(with = "String")]
+        step: StepId,
+        /// How often this request has failed.
+        failures: u32,
+        /// When it is sent again, while it is not out.
+        #[schemars(with = "Option<i64>")]
+        retry_at: Option<Timestamp>,
+    },
+    /// Actions run.
+    Acting {
+        /// The turn.
+        turn: TurnId,
+        /// The actions without a result, with their names.
+        #[schemars(with = "Vec<(String, String)>")]
+        running: Vec<(ActionId, Arc<str>)>,
+    },
+    /// A turn is between two steps.
+    Turning {
+        /// The turn.
+        turn: TurnId,
+    },
+}
+
+/// An effect whose call was answered before its end was known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OpenEffect {
+    /// The action.
+    #[schemars(with = "String")]
+    pub action: ActionId,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its arguments, JSON.
+    pub arguments: Arc<str>,
+    /// Whether the operator has to decide about it; otherwise it is under way.
+    pub held: bool,
+}
+
+/// One waiting event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Waiting {
+    /// The event.
+    pub event: EventId,
+    /// The kind of its source.
+    pub source: SourceKind,
+    /// The source's instance name.
+    pub instance: Arc<str>,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// The alias of its conversation.
+    pub conversation: Option<Arc<str>>,
+    /// When it was admitted, in UTC milliseconds.
+    #[schemars(with = "i64")]
+    pub at: Timestamp,
+    /// The size of its text in bytes.
+    pub bytes: u32,
+}
+
+impl Agent {
+    /// How the agent is doing.
+    pub fn status(&self) -> Status {
+        let state = self.state();
+        let open_effects = state.open_effects.iter().map(|(action, effect)| OpenEffect {
+            action: *action,
+            name: effect.name.clone(),
+            arguments: effect.arguments.clone(),
+            held: effect.status == EffectStatus::Held,
+        });
+        Status {
+            agent: self.config().agent.clone(),
+            seq: state.seq,
+            epoch: state.epoch,
+            model: self.config().model.clone(),
+            activity: activity(&state.phase),
+            compacting: state.compaction.requested.is_some(),
+            generation: state.transcript.generation,
+            messages: state.transcript.messages().len(),
+            tokens: state.transcript.tokens(0),
+            context_tokens: self.config().context_tokens,
+            open_effects: open_effects.collect(),
+            ledger: state.ledger,
+        }
+    }
+
+    /// The events that wait, most urgent first, at most `limit`.
+    pub fn waiting(&self, limit: usize) -> Vec<Waiting> {
+        let state = self.state();
+        let waiting = |header: &Header| Waiting {
+            event: header.id,
+            source: header.source.kind,
+            instance: header.source.instance.clone(),
+            priority: header.priority,
+            conversation: header.conversation.as_ref().and_then(|c| state.alias(c)).cloned(),
+            at: header.at,
+            bytes: header.bytes,
+        };
+        state.inbox.iter().take(limit).map(waiting).collect()
+    }
+
+    /// The soul in force.
+    pub fn soul(&self) -> Arc<str> {
+        self.state().soul.as_ref().unwrap_or(&self.config().soul).clone()
+    }
+}
+
+fn activity(phase: &Phase) -> Activity {
+    match phase {
+        Phase::Resting { since, .. } => Activity::Resting { since: *since },
+        Phase::Waiting(wait) => Activity::Waiting { until: wait.until, reason: wait.reason.clone() },
+        Phase::Turn(turn) => match &turn.stage {
+            Stage::Due => Activity::Turning { turn: turn.id },
+            Stage::Sampling { step, failures, retry_at, .. } => {
+                Activity::Sampling { step: *step, failures: *failures, retry_at: *retry_at }
+            }
+            Stage::Acting { calls, .. } => {
+                let running = calls
+                    .iter()
+                    .filter(|call| matches!(call.progress, Progress::Attempted { .. }))
+                    .map(|call| (call.action, call.name.clone()));
+                Activity::Acting { turn: turn.id, running: running.collect() }
+            }
+        },
+    }
+}
