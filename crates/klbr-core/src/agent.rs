@@ -23,7 +23,7 @@ use std::sync::Arc;
 pub use wait::{MAX_WAIT, wait_tool};
 
 use crate::config::Config;
-use crate::ids::Fence;
+use crate::ids::{Fence, Seq};
 use crate::input::{Command, Input, Step};
 use crate::ledger::Ledger;
 use crate::record::{CallResult, Record, Stamped};
@@ -93,6 +93,7 @@ impl Agent {
             Input::Decided { fence, answer, elapsed } => self.handle_decided(fence, answer, elapsed),
             Input::Deadline => {}
             Input::Recovered => self.handle_recovered(),
+            Input::Shutdown => self.handle_shutdown(),
         }
         self.expire_decisions();
         while self.advance() {}
@@ -126,6 +127,26 @@ impl Agent {
             .min()
     }
 
+    /// The number of the last record.
+    pub fn seq(&self) -> Seq {
+        self.state.seq
+    }
+
+    /// Whether a sampling with this fence is out whose pieces an operator may watch.
+    pub fn shows(&self, fence: Fence) -> bool {
+        self.live.sampling.as_ref().is_some_and(|sampling| sampling.fence == fence && !sampling.summary)
+    }
+
+    /// Whether no turn runs.
+    pub fn is_between_turns(&self) -> bool {
+        self.state.turn().is_none()
+    }
+
+    /// Whether attempts are out whose outcome is worth waiting for.
+    pub fn has_running_attempts(&self) -> bool {
+        !self.live.actions.is_empty()
+    }
+
     /// The ledger after the last record.
     pub fn ledger(&self) -> Ledger {
         self.state.ledger
@@ -143,6 +164,9 @@ impl Agent {
 
     /// Does the most urgent thing that can be done now; false when there is nothing.
     fn advance(&mut self) -> bool {
+        if self.live.stopping {
+            return false;
+        }
         if self.take_control() || self.preempt() {
             return true;
         }

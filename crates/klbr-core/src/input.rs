@@ -74,6 +74,8 @@ pub enum Input {
     Deadline,
     /// The process began anew: the agent was restored, or is new.
     Recovered,
+    /// The process is about to end in order: samplings are dropped, what can be cancelled is, nothing begins.
+    Shutdown,
 }
 
 /// Something that may be done once the records in front of it are committed.

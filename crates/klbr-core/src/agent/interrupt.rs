@@ -47,6 +47,26 @@ impl Agent {
         stale.is_some()
     }
 
+    /// Lets go of everything that can be let go of, so that the process can end. The turn itself goes on
+    /// when the agent is restored (`B-ID-3`).
+    pub(super) fn handle_shutdown(&mut self) {
+        self.live.stopping = true;
+        if let Some(sampling) = self.live.sampling.take() {
+            self.command(Command::DropSampling { fence: sampling.fence });
+        }
+        let Some(turn) = self.state.turn() else { return };
+        let is_cancellable = |name: &str| self.config.action(name).is_some_and(|spec| spec.cancellable);
+        let running: Vec<_> = turn
+            .calls()
+            .iter()
+            .filter(|call| matches!(call.progress, Progress::Attempted { .. }) && is_cancellable(&call.name))
+            .map(|call| (call.action, call.name.clone(), call.progress.clone()))
+            .collect();
+        for (action, name, progress) in running {
+            self.close_call(action, &name, &progress, "the host's shutdown");
+        }
+    }
+
     /// Ends the running turn: its sampling is dropped, its actions are killed or detached, and every call
     /// has its result.
     pub(super) fn interrupt_turn(&mut self, by: &str, unanswered: Unanswered) {

@@ -16,6 +16,8 @@ use crate::time::Timestamp;
 pub(super) struct Live {
     pub(super) now: Timestamp,
     pub(super) clock_held: bool,
+    /// The process is about to end: nothing begins any more.
+    pub(super) stopping: bool,
     pub(super) last_fence: Fence,
     pub(super) loading: Option<Loading>,
     pub(super) sampling: Option<Sampling>,

@@ -1,0 +1,186 @@
+//! The handle: what an embedder, a CLI or an adapter does with a running agent.
+
+use std::sync::Arc;
+
+use tokio::sync::{broadcast, mpsc, oneshot};
+
+use super::store::{Hit, Search, Store, StoreError};
+use super::updates::Updates;
+use crate::event::{Control, EventError, NewEvent};
+use crate::ids::{AgentName, EventId, Seq};
+use crate::ledger::Ledger;
+use crate::status::{Status, Waiting};
+use crate::update::Update;
+
+/// A running agent, as seen from outside. Cheap to clone; many tasks may use it at once.
+#[derive(Clone)]
+pub struct AgentHandle {
+    agent: AgentName,
+    requests: mpsc::Sender<Request>,
+    updates: broadcast::Sender<Arc<Update>>,
+    store: Arc<dyn Store>,
+}
+
+/// An event's place, once it is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Admission {
+    /// The event's id: the first one's, for a repeat.
+    pub event: EventId,
+    /// Whether the same happening had been admitted before.
+    pub repeated: bool,
+}
+
+/// An event that was not admitted. Nothing of it is kept; it may be offered again.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum AdmitError {
+    /// It can never be admitted as it is.
+    #[error(transparent)]
+    Invalid(#[from] EventError),
+    /// The store failed.
+    #[error("the event could not be made durable: {0}")]
+    Store(String),
+    /// The agent is shutting down, or has.
+    #[error("the agent is shutting down")]
+    Stopped,
+}
+
+/// A question that a stopped agent does not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the agent has stopped")]
+pub struct Stopped;
+
+pub(super) enum Request {
+    Admit { event: NewEvent, reply: oneshot::Sender<Result<Admission, AdmitError>> },
+    Status(oneshot::Sender<Status>),
+    Waiting { limit: usize, reply: oneshot::Sender<Vec<Waiting>> },
+    Soul(oneshot::Sender<Arc<str>>),
+    Shutdown(oneshot::Sender<()>),
+}
+
+impl AgentHandle {
+    pub(super) fn new(
+        agent: AgentName,
+        requests: mpsc::Sender<Request>,
+        updates: broadcast::Sender<Arc<Update>>,
+        store: Arc<dyn Store>,
+    ) -> Self {
+        AgentHandle { agent, requests, updates, store }
+    }
+
+    /// The agent's name.
+    pub fn agent(&self) -> &AgentName {
+        &self.agent
+    }
+
+    /// Admits an event; when this returns, it is durable.
+    ///
+    /// A repeat of the same external id from the same source is answered with the first one's id.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the event is invalid, the store fails, or the agent stops; nothing is kept then.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future gives up the answer, not the event: offer it again with the same external id.
+    pub async fn admit(&self, event: NewEvent) -> Result<Admission, AdmitError> {
+        event.validate()?;
+        let (reply, answer) = oneshot::channel();
+        self.requests.send(Request::Admit { event, reply }).await.map_err(|_| AdmitError::Stopped)?;
+        answer.await.unwrap_or(Err(AdmitError::Stopped))
+    }
+
+    /// Says something to the agent as its operator. `key` names the message: the same key is the same message.
+    ///
+    /// # Errors
+    ///
+    /// As [`AgentHandle::admit`].
+    pub async fn say(&self, key: &str, text: &str) -> Result<Admission, AdmitError> {
+        self.admit(NewEvent::operator(key, text)).await
+    }
+
+    /// Gives the agent a management command. `key` names it: the same key is the same command.
+    ///
+    /// # Errors
+    ///
+    /// As [`AgentHandle::admit`].
+    pub async fn control(&self, key: &str, control: Control) -> Result<Admission, AdmitError> {
+        self.admit(NewEvent::control(key, control)).await
+    }
+
+    /// Everything that happens, from the record after `after` on; from now on when it is none.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the store cannot be read.
+    pub async fn updates(&self, after: Option<Seq>) -> Result<Updates, StoreError> {
+        let live = self.updates.subscribe();
+        let after = match after {
+            Some(seq) => seq,
+            None => self.store.last(&self.agent).await?,
+        };
+        Ok(Updates::new(self.agent.clone(), self.store.clone(), live, after))
+    }
+
+    /// How the agent is doing.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the agent has stopped.
+    pub async fn status(&self) -> Result<Status, Stopped> {
+        self.ask(Request::Status).await
+    }
+
+    /// The events that wait, most urgent first, at most `limit`.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the agent has stopped.
+    pub async fn waiting(&self, limit: usize) -> Result<Vec<Waiting>, Stopped> {
+        self.ask(|reply| Request::Waiting { limit, reply }).await
+    }
+
+    /// The soul in force.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the agent has stopped.
+    pub async fn soul(&self) -> Result<Arc<str>, Stopped> {
+        self.ask(Request::Soul).await
+    }
+
+    /// The ledger, each term counted from its own rows in the store.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the store cannot be read.
+    pub async fn ledger(&self) -> Result<Ledger, StoreError> {
+        self.store.ledger(&self.agent).await
+    }
+
+    /// Looks for text in everything that was said, heard and answered.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the store cannot be read.
+    pub async fn search(&self, search: Search) -> Result<Vec<Hit>, StoreError> {
+        self.store.search(&self.agent, search).await
+    }
+
+    /// The store that the agent lives in.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// Stops the agent in order (`B-ID-3`): samplings are dropped, actions cancelled, everything committed.
+    /// Returns when it has stopped; returns at once when it had.
+    pub async fn shutdown(&self) {
+        let _ = self.ask(Request::Shutdown).await;
+    }
+
+    async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, Stopped> {
+        let (reply, answer) = oneshot::channel();
+        self.requests.send(request(reply)).await.map_err(|_| Stopped)?;
+        answer.await.map_err(|_| Stopped)
+    }
+}
