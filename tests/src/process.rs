@@ -342,26 +342,25 @@ impl Running {
     }
 }
 
-/// Waits until a fake shall end: its standard input ended, or it got SIGTERM or SIGINT.
-pub async fn asked_to_end() {
+/// From now on ends are noticed: standard input's, SIGTERM, SIGINT. The future is ready with the first of them.
+///
+/// Must be called within a tokio runtime, before a fake says that it is ready.
+pub fn asked_to_end() -> io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let (ended, input) = tokio::sync::oneshot::channel();
     // A thread of its own: one of the runtime's would keep the process alive until the input ends.
     std::thread::spawn(move || {
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
         let _ = ended.send(());
     });
-    let caught = |kind| async move {
-        match signal(kind) {
-            Ok(mut signal) => drop(signal.recv().await),
-            Err(_) => std::future::pending().await,
+    Ok(async move {
+        tokio::select! {
+            _ = input => {}
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
         }
-    };
-    tokio::select! {
-        _ = input => {}
-        () = caught(SignalKind::terminate()) => {}
-        () = caught(SignalKind::interrupt()) => {}
-    }
+    })
 }
 
 /// Asks the kernel to kill this process when its parent ends, and checks that the parent still is `parent`.

@@ -1,6 +1,6 @@
 //! The scripted model server as a process; what it serves stands in `klbr_tests::fake_model`.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use klbr_tests::fake_model::{self, Options};
@@ -8,22 +8,24 @@ use klbr_tests::process;
 
 #[tokio::main(worker_threads = 2)]
 async fn main() -> ExitCode {
-    let served = async {
-        let options = Options::parse(std::env::args().skip(1)).map_err(std::io::Error::other)?;
-        fake_model::serve(options, |ready| {
-            writeln!(std::io::stdout(), "{}", serde_json::to_string(ready)?)?;
-            std::io::stdout().flush()
-        })
-        .await
-    };
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "fake-model: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run() -> io::Result<()> {
+    let asked_to_end = process::asked_to_end()?;
+    let options = Options::parse(std::env::args().skip(1)).map_err(io::Error::other)?;
+    let served = fake_model::serve(options, |ready| {
+        writeln!(io::stdout(), "{}", serde_json::to_string(ready)?)?;
+        io::stdout().flush()
+    });
     tokio::select! {
-        served = served => match served {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                let _ = writeln!(std::io::stderr(), "fake-model: {error}");
-                ExitCode::FAILURE
-            }
-        },
-        _ = process::asked_to_end() => ExitCode::SUCCESS,
+        served = served => served,
+        () = asked_to_end => Ok(()),
     }
 }

@@ -177,7 +177,10 @@ fn spoken(
         Some(Fault::Status500) => return refuse(500, None),
         Some(Fault::Status429) => return refuse(429, Some(RetryAfter::Seconds(0))),
         Some(Fault::Cut(how)) => cut = Some(Cut { at: CutAt::Byte(rng.usize(0..1500)), how }),
-        Some(Fault::Error) => parts.push(Part::Error(json!({"message": "the model crashed", "code": 500}))),
+        Some(Fault::Error) => {
+            calls.clear();
+            parts.push(Part::Error(json!({"message": "the model crashed", "code": 500})));
+        }
         Some(Fault::NoDone) => reply.done = false,
         Some(Fault::TextOnly) => {
             calls.clear();
@@ -280,7 +283,7 @@ fn unanswered(operator: &Operator, messages: &[Value]) -> Vec<String> {
         .collect()
 }
 
-/// The markers that a delivery whose result counts has named.
+/// The markers that a whole delivery whose result counts has named.
 fn answered(operator: &Operator, messages: &[Value]) -> BTreeSet<String> {
     let undone = |id: &Value| {
         messages.iter().any(|message| {
@@ -294,9 +297,9 @@ fn answered(operator: &Operator, messages: &[Value]) -> BTreeSet<String> {
         .filter_map(|message| message["tool_calls"].as_array())
         .flatten()
         .filter(|call| call["function"]["name"] == operator.send.name.as_str() && !undone(&call["id"]))
-        .flat_map(|call| {
-            markers(call["function"]["arguments"].as_str().unwrap_or_default(), &operator.marker)
-        })
+        .filter_map(|call| call["function"]["arguments"].as_str())
+        .filter(|arguments| serde_json::from_str::<Value>(arguments).is_ok())
+        .flat_map(|arguments| markers(arguments, &operator.marker))
         .collect()
 }
 
@@ -379,6 +382,9 @@ mod tests {
         assert_eq!(calls(&operator, &done), [WAIT]);
         let cancelled = [ask, sent("a", "msg-1"), result("a", "cancelled by the operator")];
         assert_eq!(calls(&operator, &cancelled).len(), 2);
+        let mut broken = done;
+        broken[1]["tool_calls"][0]["function"]["arguments"] = json!("{\"text\":\"re msg-1");
+        assert_eq!(calls(&operator, &broken).len(), 2);
     }
 
     #[test]
