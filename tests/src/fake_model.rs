@@ -95,9 +95,10 @@ mod reply;
 mod script;
 mod server;
 
+use std::ffi::OsString;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -140,6 +141,14 @@ impl Options {
         }
         Ok(options)
     }
+
+    /// The command line that [`Options::parse`] reads back.
+    pub fn to_arguments(&self) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = vec!["--port".into(), self.port.to_string().into()];
+        arguments.extend(["--control-port".into(), self.control_port.to_string().into()]);
+        arguments.extend(self.script.iter().flat_map(|script| ["--script".into(), script.into()]));
+        arguments
+    }
 }
 
 /// Where a running fake is found: the line that it prints.
@@ -159,10 +168,7 @@ pub struct Ready {
 
 /// Serves until it is dropped; `announce` is called once both ports are bound.
 pub async fn serve(options: Options, announce: impl FnOnce(&Ready) -> io::Result<()>) -> io::Result<()> {
-    let script = match &options.script {
-        Some(path) => serde_json::from_slice(&std::fs::read(path)?)?,
-        None => Script::default(),
-    };
+    let script = options.script.as_deref().map_or(Ok(Script::default()), read_script)?;
     let model = TcpListener::bind(loopback(options.port)).await?;
     let control = TcpListener::bind(loopback(options.control_port)).await?;
     let server = format!("http://{}", model.local_addr()?);
@@ -179,6 +185,11 @@ pub async fn serve(options: Options, announce: impl FnOnce(&Ready) -> io::Result
         ended = server::accept(model, shared) => ended,
         ended = async { axum::serve(control, router).await } => ended,
     }
+}
+
+fn read_script(path: &Path) -> io::Result<Script> {
+    let read = std::fs::read(path).and_then(|bytes| Ok(serde_json::from_slice(&bytes)?));
+    read.map_err(|error| io::Error::new(error.kind(), format!("the script {}: {error}", path.display())))
 }
 
 fn loopback(port: u16) -> SocketAddr {

@@ -105,12 +105,30 @@ impl Signal {
     }
 }
 
+/// Sends a signal to any process; nothing happens if there is none with this id.
+pub fn send(pid: u32, signal: Signal) -> io::Result<()> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or_else(|| io::Error::other("0 and numbers beyond an i32 are no process ids"))?;
+    match kill_process(pid, signal.number()) {
+        Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What a child has of its parent's environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Inherited {
+    All,
+    Nothing,
+}
+
 /// A program that is about to be started.
 #[derive(Clone, Debug)]
 pub struct Program {
     path: PathBuf,
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
+    inherited: Inherited,
     directory: Option<PathBuf>,
 }
 
@@ -146,7 +164,13 @@ impl Program {
 
     /// Takes the program at a path.
     pub fn at(path: impl Into<PathBuf>) -> Program {
-        Program { path: path.into(), arguments: Vec::new(), environment: Vec::new(), directory: None }
+        Program {
+            path: path.into(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            inherited: Inherited::All,
+            directory: None,
+        }
     }
 
     /// Adds an argument.
@@ -158,6 +182,12 @@ impl Program {
     /// Adds arguments.
     pub fn args<T: Into<OsString>>(mut self, arguments: impl IntoIterator<Item = T>) -> Program {
         self.arguments.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    /// Has it inherit no variable; those that are set are all that it sees.
+    pub fn bare_env(mut self) -> Program {
+        self.inherited = Inherited::Nothing;
         self
     }
 
@@ -178,9 +208,9 @@ impl Program {
     /// The process id is the program's own. Start it from a thread that lives as long as the proof.
     pub fn bound_to_parent(self) -> Result<Program, ProcessError> {
         let bound = Program::of_workspace("klbr-tests", "bound")?;
-        let mut arguments = vec![std::process::id().to_string().into(), self.path.into_os_string()];
-        arguments.extend(self.arguments);
-        Ok(Program { path: bound.path, arguments, environment: self.environment, directory: self.directory })
+        let mut arguments = vec![std::process::id().to_string().into(), self.path.clone().into_os_string()];
+        arguments.extend(self.arguments.iter().cloned());
+        Ok(Program { path: bound.path, arguments, ..self })
     }
 
     /// Starts it with all three standard streams held by the parent.
@@ -189,6 +219,9 @@ impl Program {
     pub fn spawn(self) -> Result<Running, ProcessError> {
         let name = self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned();
         let mut command = Command::new(&self.path);
+        if self.inherited == Inherited::Nothing {
+            command.env_clear();
+        }
         command.args(&self.arguments).envs(self.environment).kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(directory) = &self.directory {
@@ -201,10 +234,7 @@ impl Program {
             doing: "starting it",
             source,
         })?;
-        let pid = child
-            .id()
-            .and_then(|pid| Pid::from_raw(pid as i32))
-            .expect("a child that was not waited for has an id");
+        let pid = child.id().expect("a child that was not waited for has an id");
         let stdout = Output::read(child.stdout.take().expect("the stream is piped"));
         let stderr = Output::read(child.stderr.take().expect("the stream is piped"));
         Ok(Running { name, pid, started, stdin: child.stdin.take(), stdout, stderr, child })
@@ -215,7 +245,7 @@ impl Program {
 #[derive(Debug)]
 pub struct Running {
     name: String,
-    pid: Pid,
+    pid: u32,
     started: Stamp,
     stdin: Option<ChildStdin>,
     stdout: Output,
@@ -226,7 +256,7 @@ pub struct Running {
 impl Running {
     /// Its process id.
     pub fn pid(&self) -> u32 {
-        self.pid.as_raw_nonzero().get().unsigned_abs()
+        self.pid
     }
 
     /// When it was about to be started.
@@ -274,10 +304,7 @@ impl Running {
         if self.child.id().is_none() {
             return Ok(());
         }
-        match kill_process(self.pid, signal.number()) {
-            Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
-            Err(error) => Err(self.system("sending it a signal", error.into())),
-        }
+        send(self.pid, signal).map_err(|error| self.system("sending it a signal", error))
     }
 
     /// Waits for its end and for all that it wrote. Cancellation loses nothing.

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::Ready;
 use super::control::{After, Release};
 use super::log::{Captured, Event};
+use super::{Options, Ready};
 use crate::process::{ProcessError, Program, Running};
 
 /// Why the control could not be spoken to, or a wait ended.
@@ -186,7 +186,13 @@ pub struct FakeModel {
 impl FakeModel {
     /// Starts one on free ports.
     pub async fn start() -> Result<FakeModel, ClientError> {
-        let mut running = Program::of_workspace("klbr-tests", "fake-model")?.spawn()?;
+        FakeModel::start_with(&Options::default()).await
+    }
+
+    /// Starts one on these ports, with this script.
+    pub async fn start_with(options: &Options) -> Result<FakeModel, ClientError> {
+        let program = Program::of_workspace("klbr-tests", "fake-model")?;
+        let mut running = program.args(options.to_arguments()).spawn()?;
         let ready: Ready = running.ready(Duration::from_secs(20)).await?;
         let client = Client::new(&ready.control);
         Ok(FakeModel { ready, client, running })

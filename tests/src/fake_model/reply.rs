@@ -377,6 +377,32 @@ mod tests {
     }
 
     #[test]
+    fn several_calls_come_in_one_chunk() {
+        let call = |name| json!({"name": name, "id": false, "index": false});
+        check(
+            json!({"parts": [{"calls": {"list": [call("f"), call("g")], "layout": "one_chunk"}}], "finish": false, "done": false}),
+            &[
+                ROLE,
+                r#"{"tool_calls":[{"function":{"arguments":"{}","name":"f"},"type":"function"},{"function":{"arguments":"{}","name":"g"},"type":"function"}]}"#,
+            ],
+        );
+    }
+
+    #[test]
+    fn fragments_may_repeat_the_id() {
+        let call = json!({"call": {"name": "f", "arguments": "xy", "pieces": "chars", "id": "a", "repeat_id": true}});
+        let fragment = |text| {
+            format!(
+                r#"{{"tool_calls":[{{"function":{{"arguments":"{text}","name":"f"}},"id":"a","index":0,"type":"function"}}]}}"#
+            )
+        };
+        check(
+            json!({"parts": [call], "finish": false, "done": false}),
+            &[ROLE, &fragment(""), &fragment("x"), &fragment("y")],
+        );
+    }
+
+    #[test]
     fn reasoning_goes_where_it_is_told_to() {
         let reply = |reasoning| json!({"parts": [{"think": "t"}], "reasoning": reasoning, "finish": false, "done": false});
         check(reply("reasoning"), &[ROLE, r#"{"reasoning":"t"}"#]);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use klbr_tests::fake_model::{FakeModel, Options};
 use klbr_tests::proc_tree::{self, Member};
-use klbr_tests::process::{ProcessError, Program, Running, Signal};
+use klbr_tests::process::{ProcessError, Program, Running, Signal, send};
 use serde_json::Value;
 
 use super::wire::WATCHDOG;
@@ -57,6 +57,39 @@ async fn a_child_that_ends_early_or_never_says_a_thing_is_an_error_with_its_word
     assert_eq!(silent.stdout().len(), 2);
 }
 
+#[tokio::test]
+async fn a_child_sees_the_variables_it_is_given_and_the_folder_it_stands_in() {
+    let folder = std::env::temp_dir().canonicalize().unwrap();
+    let shell = Program::at("/bin/sh")
+        .args(["-c", "env; pwd -P; exit 3"])
+        .bare_env()
+        .env("ONE", "1")
+        .directory(&folder);
+    let mut shell = shell.spawn().unwrap();
+    assert_eq!(shell.wait(WATCHDOG).await.unwrap().code(), Some(3));
+    let lines: Vec<String> = shell.stdout().into_iter().map(|line| line.text).collect();
+    assert!(lines.contains(&"ONE=1".into()) && lines.contains(&folder.display().to_string()), "{lines:?}");
+    assert!(!lines.iter().any(|line| line.starts_with("CARGO")));
+}
+
+#[tokio::test]
+async fn a_fake_comes_back_on_the_same_port() {
+    let mut fake = FakeModel::start().await.unwrap();
+    let server = fake.ready().server.clone();
+    fake.process().kill().await.unwrap();
+    assert!(reqwest::get(format!("{server}/health")).await.unwrap_err().is_connect());
+    let port = server.rsplit(':').next().unwrap().parse().unwrap();
+    let script = scratch("script");
+    std::fs::write(&script, r#"{"model": "back"}"#).unwrap();
+    let options = Options { port, script: Some(script.clone()), ..Options::default() };
+    let fake = FakeModel::start_with(&options).await.unwrap();
+    let models = reqwest::get(format!("{}/models", fake.ready().base)).await.unwrap().text().await.unwrap();
+    assert!(models.contains("back"));
+    std::fs::remove_file(&script).unwrap();
+    let error = FakeModel::start_with(&options).await.unwrap_err().to_string();
+    assert!(error.contains(&script.display().to_string()), "{error}");
+}
+
 #[test]
 fn options_of_the_fake_are_read_or_named() {
     let parse = |words: &[&str]| Options::parse(words.iter().map(|word| (*word).to_owned()));
@@ -77,7 +110,9 @@ async fn a_bound_program_dies_with_the_thread_that_started_it() {
             let ready: Value = running.ready(WATCHDOG).await.unwrap();
             assert_eq!(ready["pid"], running.pid());
             // Not dropped: only the kernel may end it.
-            (std::mem::ManuallyDrop::new(running), proc_tree::read(&file).unwrap())
+            let members = proc_tree::read(&file).unwrap();
+            std::fs::remove_file(&file).unwrap();
+            (std::mem::ManuallyDrop::new(running), members)
         })
     })
     .join()
@@ -102,7 +137,7 @@ async fn some_of_a_tree_ignore_sigterm_and_some_lead_a_session() {
     let shape = ["--children", "2", "--grandchildren", "2", "--ignore-term", "--new-session"];
     let (tree, members) = grow(&shape).await;
     for member in &members {
-        signal(member, Signal::Terminate);
+        send(member.pid, Signal::Terminate).unwrap();
     }
     // Those that do not ignore it end; the root, the first child and its first grandchild do.
     let stubborn = |left: &[Member]| left.len() == 3 && left.iter().any(|member| member.role == "root");
@@ -136,17 +171,9 @@ async fn grow(shape: &[&str]) -> (Running, Vec<Member>) {
     (tree, members)
 }
 
-fn signal(member: &Member, signal: Signal) {
-    let flag = match signal {
-        Signal::Kill => "-KILL",
-        _ => "-TERM",
-    };
-    let _ = std::process::Command::new("kill").args([flag, &member.pid.to_string()]).output();
-}
-
 async fn reap(members: &[Member]) {
     for member in proc_tree::alive(members) {
-        signal(&member, Signal::Kill);
+        send(member.pid, Signal::Kill).unwrap();
     }
     gone(members).await;
 }
