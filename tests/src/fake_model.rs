@@ -105,7 +105,7 @@ use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 
 pub use client::{Client, ClientError, FakeModel};
-pub use log::{Bytes, Captured, DropHow, EndHow, Event, What};
+pub use log::{Captured, DropHow, EndHow, Event, What};
 pub use operator::{Misbehave, Operator, Scope, Template, Tool, WaitIn, answer as answer_operator};
 pub use script::{
     Answer, Body, Call, Calls, Channel, Cut, CutAt, CutHow, Endless, Layout, Page, Part, Pieces, Reasoning,

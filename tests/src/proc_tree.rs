@@ -162,7 +162,7 @@ impl Shape {
                         forker.wait()?;
                     }
                 }
-                self.announce(until)?;
+                self.announce(until).await?;
             }
             "child" => below = self.start("grandchild", self.grandchildren, 0)?,
             _ => {}
@@ -197,13 +197,13 @@ impl Shape {
     }
 
     /// Waits until all others have written themselves down, and says so.
-    fn announce(&self, until: Instant) -> io::Result<()> {
+    async fn announce(&self, until: Instant) -> io::Result<()> {
         let expected = 1 + self.children * (1 + self.grandchildren) + self.orphans;
         while members(&std::fs::read_to_string(&self.pids)?).len() < expected {
             if Instant::now() > until {
                 return Err(io::Error::other(format!("fewer than {expected} processes came up")));
             }
-            std::thread::sleep(Duration::from_millis(2));
+            tokio::time::sleep(Duration::from_millis(2)).await;
         }
         self.append("ready")?;
         let mut stdout = io::stdout();

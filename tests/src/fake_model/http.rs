@@ -204,7 +204,7 @@ mod tests {
     fn a_request_is_read_once_it_is_whole() {
         let wire = b"POST /a HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcGET";
         for length in 0..wire.len() - 3 {
-            assert!(parse(&wire[..length - length.min(1)]).unwrap().is_none());
+            assert!(parse(&wire[..length]).unwrap().is_none());
         }
         let (request, length) = parse(wire).unwrap().unwrap();
         assert_eq!((request.body.as_slice(), length), (&b"abc"[..], wire.len() - 3));

@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use crate::clock::Stamp;
@@ -28,7 +28,8 @@ pub struct Captured {
     /// The headers in order, names in lower case.
     pub headers: Vec<(String, String)>,
     /// The body, byte for byte, after the transfer encoding.
-    pub body: Bytes,
+    #[serde(with = "exact")]
+    pub body: Vec<u8>,
 }
 
 impl Captured {
@@ -39,7 +40,7 @@ impl Captured {
 
     /// The body as JSON; `null` if it is none.
     pub fn json(&self) -> serde_json::Value {
-        serde_json::from_slice(&self.body.0).unwrap_or_default()
+        serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
     /// The first header of this name, which is given in lower case.
@@ -48,31 +49,28 @@ impl Captured {
     }
 }
 
-/// Exact bytes; in JSON a string where they are UTF-8, else an array of numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bytes(pub Vec<u8>);
+/// Exact bytes in JSON: a string where they are UTF-8, else an array of numbers.
+mod exact {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-impl Serialize for Bytes {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match std::str::from_utf8(&self.0) {
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        match std::str::from_utf8(bytes) {
             Ok(text) => serializer.serialize_str(text),
-            Err(_) => self.0.serialize(serializer),
+            Err(_) => bytes.serialize(serializer),
         }
     }
-}
 
-impl<'de> Deserialize<'de> for Bytes {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
         enum Wire {
             Text(String),
             Numbers(Vec<u8>),
         }
-        Ok(Bytes(match Wire::deserialize(deserializer)? {
+        Ok(match Wire::deserialize(deserializer)? {
             Wire::Text(text) => text.into_bytes(),
             Wire::Numbers(bytes) => bytes,
-        }))
+        })
     }
 }
 

@@ -81,11 +81,8 @@ pub(super) fn answer(script: &Script, answer: &Answer, asked: &Asked) -> Vec<Ste
         Body::Refuse(refuse) => refused(refuse, script),
         Body::Operator(operator) => {
             let spoken = super::operator::answer(operator, asked.messages(), script.seed, asked.number);
-            return self::answer(
-                script,
-                &Answer { gate: answer.gate.clone(), delay_ms: answer.delay_ms, ..spoken },
-                asked,
-            );
+            let cut = spoken.cut.or_else(|| answer.cut.clone());
+            return self::answer(script, &Answer { body: spoken.body, cut, ..answer.clone() }, asked);
         }
     };
     steps.extend(before);

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::plan::{Asked, Head, Step, json_head};
 use super::script::{
-    Call, Calls, Channel, Layout, Part, Pieces, Reasoning, Reply, Say, Slot, Tokens, Usage, UsageChunk,
+    Call, Calls, Channel, Layout, Part, Pieces, Reasoning, Reply, Say, Tokens, Usage, UsageChunk,
 };
 
 /// The moment at which every reply claims to be made; fixed, so that replies are comparable.
@@ -66,7 +66,7 @@ fn completion(reply: &Reply, model: &str, asked: &Asked, think: &str, text: &str
         };
         message["tool_calls"] = calls.iter().enumerate().map(call).collect();
     }
-    let finish = reply.finish.or(|| finish(calls.len()));
+    let finish = reply.finish.resolve(|| finish(calls.len()));
     let mut body = envelope(model, asked, "chat.completion");
     body["choices"] = json!([{"index": 0, "message": message, "finish_reason": finish}]);
     let said = think.len() + text.len() + calls.iter().map(|call| arguments(call).len()).sum::<usize>();
@@ -144,7 +144,7 @@ impl Stream<'_> {
             Usage::Auto | Usage::Absent => None,
         };
         let usage = usage(&self.reply.usage, self.asked, self.said);
-        if let Some(finish) = self.reply.finish.or(|| finish(self.calls as usize)) {
+        if let Some(finish) = self.reply.finish.resolve(|| finish(self.calls as usize)) {
             let mut chunk = self.chunk(json!({}), finish.into());
             if given_at == Some(UsageChunk::Finish) {
                 chunk["usage"] = usage.clone();
@@ -280,16 +280,11 @@ fn pieces(call: &Call) -> Vec<String> {
 
 fn fragment(call: &Call, number: u64, position: u64, opening: Opening, arguments: &str) -> Value {
     let mut fragment = Map::new();
-    let index = match call.index {
-        Slot::Auto => Some(position),
-        Slot::Given(index) => Some(index),
-        Slot::Absent => None,
-    };
-    if let Some(index) = index {
+    if let Some(index) = call.index.resolve(|| position) {
         fragment.insert("index".into(), index.into());
     }
     if opening == Opening::Yes {
-        if let Some(id) = call.id.or(|| format!("call_{number}_{position}")) {
+        if let Some(id) = call.id.resolve(|| format!("call_{number}_{position}")) {
             fragment.insert("id".into(), id.into());
         }
         fragment.insert("type".into(), "function".into());

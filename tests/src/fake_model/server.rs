@@ -143,6 +143,11 @@ pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) -> io::Re
     }
 }
 
+enum Parting {
+    Close,
+    Reset,
+}
+
 enum Played {
     Whole,
     Reset,
@@ -153,14 +158,15 @@ enum Played {
 async fn connection(mut stream: TcpStream, id: u64, shared: Arc<Shared>) {
     // Without it a small write may wait for the peer's acknowledgement; failing to set it costs only latency.
     let _ = stream.set_nodelay(true);
-    if reset_wanted(&mut stream, id, &shared).await {
+    match converse(&mut stream, id, &shared).await {
         // A zero linger turns the close that follows into a reset.
-        let _ = stream.set_zero_linger();
+        Parting::Reset => drop(stream.set_zero_linger()),
+        Parting::Close => {}
     }
 }
 
-/// Serves a connection to its end; whether that end shall be a reset.
-async fn reset_wanted(stream: &mut TcpStream, id: u64, shared: &Shared) -> bool {
+/// Answers one request after another; how the connection shall end.
+async fn converse(stream: &mut TcpStream, id: u64, shared: &Shared) -> Parting {
     let (read, mut write) = stream.split();
     let mut reader = Reader::new(read);
     let log = &shared.log;
@@ -169,11 +175,11 @@ async fn reset_wanted(stream: &mut TcpStream, id: u64, shared: &Shared) -> bool 
             Incoming::Request(request) => request,
             Incoming::Gone(at, how) => {
                 log.note(at, id, None, What::Dropped { how });
-                return false;
+                return Parting::Close;
             }
             Incoming::Unreadable(reason) => {
                 log.note(Stamp::now(), id, None, What::Unreadable { reason });
-                return false;
+                return Parting::Close;
             }
         };
         let (arrived, method, path) = (request.arrived, request.method.clone(), request.path.clone());
@@ -189,18 +195,18 @@ async fn reset_wanted(stream: &mut TcpStream, id: u64, shared: &Shared) -> bool 
         let note = |what| log.note(Stamp::now(), id, Some(number), what);
         match played {
             Played::Whole if keep => {}
-            Played::Whole => return false,
+            Played::Whole => return Parting::Close,
             Played::Close => {
                 note(What::Ended { how: EndHow::Close });
-                return false;
+                return Parting::Close;
             }
             Played::Reset => {
                 note(What::Ended { how: EndHow::Reset });
-                return true;
+                return Parting::Reset;
             }
             Played::Gone(at, how) => {
                 log.note(at, id, Some(number), What::Dropped { how });
-                return false;
+                return Parting::Close;
             }
         }
     }
@@ -215,7 +221,7 @@ fn captured(request: &Request, number: u64, connection: u64) -> Captured {
         method: request.method.clone(),
         path: request.path.clone(),
         headers: request.headers.clone(),
-        body: super::log::Bytes(request.body.clone()),
+        body: request.body.clone(),
     }
 }
 

@@ -53,7 +53,7 @@ async fn every_operator_message_is_answered_once_over_several_turns() {
     assert_eq!(sends, [r#"{"text":"re msg-1"}"#, r#"{"text":"re msg-2"}"#, r#"{"text":"re msg-3"}"#]);
     assert_eq!(sent.iter().filter(|(name, _)| name == "count").count(), 3);
     for chat in fake.control().chats().await.unwrap() {
-        check(&chat.body.0, Rules::default()).unwrap();
+        check(&chat.body, Rules::default()).unwrap();
     }
 }
 

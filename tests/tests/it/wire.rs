@@ -74,13 +74,20 @@ impl Raw {
         Raw { stream, seen: Vec::new() }
     }
 
-    /// Reads until so many bytes of a chunked body are there; whether they came before the end.
+    /// Reads until so many bytes of a chunked body are there, or its end: the bytes so far.
     pub(super) async fn body(&mut self, wanted: usize) -> Vec<u8> {
         loop {
             let body = unchunked(&self.seen);
             if body.len() >= wanted || self.fill().await.unwrap() == 0 {
                 return body;
             }
+        }
+    }
+
+    /// Reads until the head is there.
+    pub(super) async fn head(&mut self) {
+        while !self.seen.windows(4).any(|bytes| bytes == b"\r\n\r\n") {
+            assert!(self.fill().await.unwrap() > 0, "the connection ended before the head");
         }
     }
 

@@ -310,7 +310,7 @@ impl<T> Slot<T> {
     }
 
     /// What is sent, if anything.
-    pub fn or(&self, auto: impl FnOnce() -> T) -> Option<T>
+    pub fn resolve(&self, auto: impl FnOnce() -> T) -> Option<T>
     where
         T: Clone,
     {
