@@ -212,6 +212,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const SYSTEM: &str = r#"{"role":"system","content":"be"}"#;
     const ASK: &str = r#"{"role":"user","content":"ask"}"#;
@@ -296,5 +297,41 @@ mod tests {
         assert_eq!(index, 2);
         assert!(matches!(broken, Break::Message { index: 0, .. }));
         assert_eq!(check_lane(bodies[..2].iter().map(|body| body.as_bytes())).unwrap().len(), 1);
+    }
+
+    /// An assistant message with its reasoning, and the same bytes without.
+    fn thought() -> impl Strategy<Value = (String, String)> {
+        (any::<String>(), any::<String>(), 0..3_usize).prop_map(|(reasoning, said, place)| {
+            let quoted = |text: &str| serde_json::to_string(text).unwrap();
+            let mut members =
+                vec![r#""role":"assistant""#.to_owned(), format!(r#""content": {}"#, quoted(&said))];
+            let bare = format!("{{{}}}", members.join(","));
+            members.insert(place, format!(r#""{REASONING}":{}"#, quoted(&reasoning)));
+            (format!("{{{}}}", members.join(",")), bare)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn stripped_reasoning_extends_and_any_changed_byte_does_not(
+            thoughts in prop::collection::vec(thought(), 1..4),
+            at in any::<prop::sample::Index>(),
+            byte in any::<u8>(),
+        ) {
+            let whole: Vec<&str> = thoughts.iter().map(|(whole, _)| whole.as_str()).collect();
+            let bare: Vec<&str> = thoughts.iter().map(|(_, bare)| bare.as_str()).collect();
+            let (before, kept) = (body(&whole), body(&[&bare[..], &[ASK]].concat()));
+            let all = (0..thoughts.len()).collect::<Vec<_>>();
+            prop_assert_eq!(extension(before.as_bytes(), kept.as_bytes()).unwrap().stripped, all);
+
+            let (from, length) = (kept.find('[').unwrap() + 1, bare.join(",").len());
+            let mut changed = kept.clone().into_bytes();
+            let place = from + at.index(length);
+            prop_assume!(changed[place] != byte);
+            // A space beside a comma between messages belongs to no message.
+            prop_assume!(!byte.is_ascii_whitespace());
+            changed[place] = byte;
+            prop_assert!(extension(before.as_bytes(), &changed).is_err());
+        }
     }
 }
