@@ -14,4 +14,6 @@ pub mod policy;
 pub mod record;
 #[cfg(feature = "runtime")]
 pub mod runtime;
+#[cfg(feature = "testkit")]
+pub mod testkit;
 pub mod time;

@@ -1,4 +1,9 @@
 //! The store port: what an agent's life is kept in.
+//!
+//! What every store has to agree on beyond the trait, what of a record can be found and how well a text
+//! fits a search, is in [`history`].
+
+pub mod history;
 
 use std::sync::Arc;
 
@@ -43,7 +48,8 @@ pub struct Checkpoint {
 /// What is looked for in an agent's history.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Search {
-    /// Words, parts of words, identifiers, in any script. Not a query language.
+    /// Words, parts of words, identifiers, in any script. Not a query language. When it is blank, everything
+    /// that passes the filters is found, newest first.
     pub text: String,
     /// Only what happened at or after this.
     pub since: Option<Timestamp>,
@@ -199,6 +205,9 @@ pub enum StoreError {
         /// The number that came.
         got: Seq,
     },
+    /// The commit contradicts what is kept, or itself: an event admitted twice, a body that is missing.
+    #[error("the commit contradicts what is kept: {0}")]
+    Contradiction(String),
     /// What is kept cannot be read; it was left as it is.
     #[error("the store is damaged: {0}")]
     Damaged(String),
