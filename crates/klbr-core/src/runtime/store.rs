@@ -5,15 +5,16 @@
 
 pub mod history;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Body, EventKey};
+use crate::event::{Body, EventKey, Header};
 use crate::ids::{AgentName, EventId, Seq};
 use crate::ledger::Ledger;
-use crate::record::Stamped;
+use crate::record::{Record, Stamped};
 use crate::time::Timestamp;
 
 /// What must become durable together. Nothing of it is, or all of it.
@@ -25,6 +26,37 @@ pub struct Commit {
     pub records: Vec<Stamped>,
     /// The bodies of the events that the records admit.
     pub bodies: Vec<(EventId, Body)>,
+}
+
+impl Commit {
+    /// The events that are admitted, each with its body, once it is sure that the records follow `last`.
+    ///
+    /// # Errors
+    ///
+    /// Fails when a record's number is not the next one, and when admissions and bodies do not pair up.
+    pub fn admissions(&self, last: Seq) -> Result<Vec<(&Header, &Body)>, StoreError> {
+        let mut bodies: BTreeMap<EventId, &Body> = self.bodies.iter().map(|(id, body)| (*id, body)).collect();
+        let mut admitted = Vec::with_capacity(bodies.len());
+        let mut expected = last;
+        for stamped in &self.records {
+            expected = expected.next();
+            if stamped.seq != expected {
+                return Err(StoreError::Conflict { expected, got: stamped.seq });
+            }
+            if let Record::Admitted { event, .. } = &stamped.record {
+                let body = bodies.remove(&event.id).ok_or_else(|| {
+                    StoreError::Contradiction(format!("{} comes without a body of its own", event.id))
+                })?;
+                admitted.push((event, body));
+            }
+        }
+        match bodies.keys().next() {
+            Some(event) => {
+                Err(StoreError::Contradiction(format!("a body comes without the admission of {event}")))
+            }
+            None => Ok(admitted),
+        }
+    }
 }
 
 /// An agent as it was kept.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 
-use crate::event::{Body, EventKey};
+use crate::event::{Body, EventKey, Header};
 use crate::ids::{AgentName, EventId, Seq};
 use crate::ledger::{Fate, Ledger};
 use crate::record::{Move, Record, Stamped};
@@ -81,56 +81,34 @@ impl Life {
 
     /// Refuses what cannot be applied, before anything is.
     fn check(&self, commit: &Commit) -> Result<(), StoreError> {
-        let mut expected = self.last();
         let mut fresh: BTreeSet<EventId> = BTreeSet::new();
         let mut keys: BTreeSet<EventKey> = BTreeSet::new();
-        let contradiction = |what: String| Err(StoreError::Contradiction(what));
-        let mut bodies: BTreeMap<EventId, &Body> = BTreeMap::new();
-        for (event, body) in &commit.bodies {
-            bodies.insert(*event, body);
-        }
-        for stamped in &commit.records {
-            expected = expected.next();
-            if stamped.seq != expected {
-                return Err(StoreError::Conflict { expected, got: stamped.seq });
-            }
-            if let Record::Admitted { event, .. } = &stamped.record {
-                let key = EventKey {
-                    instance: event.source.instance.clone(),
-                    external_id: event.external_id.clone(),
-                };
-                if bodies.remove(&event.id).is_none() {
-                    return contradiction(format!("{} comes without its body", event.id));
-                }
-                if self.keys.contains_key(&key)
-                    || self.bodies.contains_key(&event.id)
-                    || !fresh.insert(event.id)
-                    || !keys.insert(key)
-                {
-                    return contradiction(format!("{} is admitted already", event.id));
-                }
-            }
-            for moved in stamped.record.moves() {
-                match moved {
-                    Move::One(event, _) if !self.bodies.contains_key(&event) && !fresh.contains(&event) => {
-                        return contradiction(format!("{event} was never admitted"));
-                    }
-                    Move::One(..) | Move::Framed(_) => {}
-                }
+        for (event, _) in commit.admissions(self.last())? {
+            let key = key_of(event);
+            if self.keys.contains_key(&key)
+                || self.bodies.contains_key(&event.id)
+                || !fresh.insert(event.id)
+                || !keys.insert(key)
+            {
+                return Err(StoreError::Contradiction(format!("{} is admitted already", event.id)));
             }
         }
-        match bodies.keys().next() {
-            Some(event) => contradiction(format!("a body of {event} comes without its admission")),
-            None => Ok(()),
+        for moved in commit.records.iter().flat_map(|stamped| stamped.record.moves()) {
+            match moved {
+                Move::One(event, _) if !self.bodies.contains_key(&event) && !fresh.contains(&event) => {
+                    return Err(StoreError::Contradiction(format!("{event} was never admitted")));
+                }
+                Move::One(..) | Move::Framed(_) => {}
+            }
         }
+        Ok(())
     }
 
     fn apply(&mut self, commit: Commit) {
         self.bodies.extend(commit.bodies);
         for stamped in commit.records {
             if let Record::Admitted { event, .. } = &stamped.record {
-                let instance = event.source.instance.clone();
-                self.keys.insert(EventKey { instance, external_id: event.external_id.clone() }, event.id);
+                self.keys.insert(key_of(event), event.id);
             }
             for moved in stamped.record.moves() {
                 match moved {
@@ -197,6 +175,10 @@ impl Life {
         hits.sort_by(|a, b| b.score.total_cmp(&a.score));
         hits.into_iter().skip(search.offset).take(search.limit).collect()
     }
+}
+
+fn key_of(event: &Header) -> EventKey {
+    EventKey { instance: event.source.instance.clone(), external_id: event.external_id.clone() }
 }
 
 #[async_trait]
@@ -318,5 +300,31 @@ impl Store for MemoryStore {
             .filter(|(_, life)| !life.records.is_empty())
             .map(|(name, _)| name.clone())
             .collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::store_suite::fixtures::Script;
+
+    #[tokio::test]
+    async fn it_passes_the_suite() {
+        crate::testkit::store_suite::check_all(async || MemoryStore::new()).await;
+    }
+
+    #[tokio::test]
+    async fn an_injected_failure_keeps_nothing_and_passes() {
+        let store = MemoryStore::new();
+        let mut ada = Script::new("ada");
+        ada.record(Record::Reset);
+        let commit = ada.take();
+        store.fail_commit(1, Fault::Unavailable);
+        store.fail_commit(2, Fault::Conflict);
+        assert!(matches!(store.commit(commit.clone()).await, Err(StoreError::Unavailable(_))));
+        assert!(matches!(store.commit(commit.clone()).await, Err(StoreError::Conflict { .. })));
+        assert_eq!(store.last(ada.agent()).await.unwrap(), Seq(0));
+        store.clone().commit(commit).await.unwrap();
+        assert_eq!(store.last(ada.agent()).await.unwrap(), Seq(1));
     }
 }

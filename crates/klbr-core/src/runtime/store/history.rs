@@ -117,12 +117,16 @@ pub struct Query {
 }
 
 impl Query {
-    /// Takes a text apart at white space; case, and punctuation around a term, do not count.
+    /// Takes a text apart at white space; case, and punctuation around a term, do not count. At most 32 terms
+    /// of at most 256 characters are looked for.
     pub fn parse(text: &str) -> Self {
+        const TERMS: usize = 32;
+        const LONGEST: usize = 256;
         let mut terms: Vec<String> = Vec::new();
-        for term in text.split_whitespace() {
-            let term = fold(term.trim_matches(|c: char| !c.is_alphanumeric()));
-            if !term.is_empty() && !terms.contains(&term) {
+        for term in text.split(|c: char| c.is_whitespace() || c == '\0') {
+            let term = term.trim_matches(|c: char| !c.is_alphanumeric());
+            let term: String = fold(term).chars().take(LONGEST).collect();
+            if !term.is_empty() && !terms.contains(&term) && terms.len() < TERMS {
                 terms.push(term);
             }
         }
