@@ -16,7 +16,9 @@ pub mod policy;
 pub mod record;
 #[cfg(feature = "runtime")]
 pub mod runtime;
+#[cfg(feature = "testkit")]
 pub mod state;
 pub mod status;
+pub mod testkit;
 pub mod time;
 pub mod update;
