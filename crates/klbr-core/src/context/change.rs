@@ -34,7 +34,7 @@ pub(super) fn show(change: &Change) -> Shown {
 
 /// The hunks of a unified diff with three lines of context, without a file header and a final line break.
 fn diff(before: &str, after: &str) -> String {
-    let diff = TextDiff::from_slices(&lines(before), &lines(after));
+    let diff = TextDiff::configure().newline_terminated(true).diff_slices(&lines(before), &lines(after));
     let mut text = diff.unified_diff().to_string();
     if text.ends_with('\n') {
         text.pop();
