@@ -8,7 +8,7 @@
 mod answer;
 mod cap;
 mod change;
-mod hash;
+mod content;
 mod hygiene;
 mod id;
 pub mod levels;
@@ -23,6 +23,6 @@ mod table;
 
 pub use answer::{Answer, Change, Dedupe, Output, Patch, Read, Recall};
 pub use cap::Limits;
-pub use hash::ContentHash;
+pub use content::Content;
 pub use hygiene::{Changed, Entry, Hygiene, Insertion, ReadRow, Trace, Unseen};
 pub use id::ResultId;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use klbr_core::context::paths::resolve;
-use klbr_core::context::{Answer, Change, Dedupe, Hygiene, Limits, Output, Read, Recall, ResultId};
+use klbr_core::context::{Answer, Change, Content, Dedupe, Hygiene, Limits, Output, Read, Recall, ResultId};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -87,11 +87,21 @@ impl Session {
         let (id, answer) = match step {
             Step::Read { id, path, content, offset, limit } => {
                 let file = resolve("/", &path);
-                (id, Answer::Read(Read { path, file, content: content.into_bytes(), offset, limit }))
+                (
+                    id,
+                    Answer::Read(Read {
+                        path,
+                        file,
+                        content: Content::of(content.as_bytes()),
+                        offset,
+                        limit,
+                    }),
+                )
             }
             Step::Edit { id, path, before, after, note } | Step::Write { id, path, before, after, note } => {
                 let file = resolve("/", &path);
-                let (before, after) = (before.map(String::into_bytes), after.map(String::into_bytes));
+                let content = |text: Option<String>| text.map(|text| Content::of(text.as_bytes()));
+                let (before, after) = (content(before), content(after));
                 (id, Answer::Change(Change { path, file, before, after, note }))
             }
             Step::Output { id, tool, args, text } => {

@@ -3,7 +3,8 @@
 //! Prompt texts are no part of the code under test. Where a case quotes one (a mode's text, the compaction text,
 //! what a tool answers while it is unavailable), the quotation is handed in as that text.
 
-use klbr_core::context::prefix::{Cause, Facts, Offer, Prefix, Topic};
+use klbr_core::context::prefix::{Facts, Offer, Prefix, Topic};
+use klbr_core::record::BreakCause;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -104,11 +105,11 @@ impl Session {
             Step::Compact => {
                 let mut request = self.request();
                 request["ask"] = expected["ask"].clone();
-                self.prefix.renew(Cause::Compaction);
+                self.prefix.renew(BreakCause::Compaction);
                 request
             }
             Step::Model => {
-                self.prefix.renew(Cause::Model);
+                self.prefix.renew(BreakCause::Model);
                 Value::Null
             }
         })

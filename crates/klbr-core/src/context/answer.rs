@@ -1,7 +1,12 @@
 //! What an action answers, before it is shaped for the model.
 
+use serde::{Deserialize, Serialize};
+
+use super::Content;
+
 /// What an action answers; [`super::Hygiene`] makes the inserted result of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Answer {
     /// A file's lines.
     Read(Read),
@@ -16,14 +21,14 @@ pub enum Answer {
 }
 
 /// A read of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Read {
     /// The path as the call gave it: what the model is shown.
     pub path: String,
     /// The absolute, resolved path: what identifies the file.
     pub file: String,
     /// The whole file.
-    pub content: Vec<u8>,
+    pub content: Content,
     /// The first line asked for, counting from 1; the first by default.
     pub offset: Option<u64>,
     /// How many lines are asked for; as many as one read shows by default.
@@ -31,22 +36,22 @@ pub struct Read {
 }
 
 /// A change of one file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// The path as the call gave it: what the model is shown.
     pub path: String,
     /// The absolute, resolved path: what identifies the file.
     pub file: String,
     /// The file before; absent when it is new.
-    pub before: Option<Vec<u8>>,
+    pub before: Option<Content>,
     /// The file now; absent when it is deleted.
-    pub after: Option<Vec<u8>>,
+    pub after: Option<Content>,
     /// What the tool adds after the diff.
     pub note: Option<String>,
 }
 
 /// Changes of several files by one call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Patch {
     /// The files' changes in the patch's order.
     pub changes: Vec<Change>,
@@ -55,7 +60,7 @@ pub struct Patch {
 }
 
 /// A text that no other answer fits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
     /// The action's name.
     pub tool: String,
@@ -68,7 +73,8 @@ pub struct Output {
 }
 
 /// Whether the same answer to the same call is inserted again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Dedupe {
     /// Two answers are two results, whatever they say.
     Never,
@@ -87,7 +93,7 @@ impl Dedupe {
 }
 
 /// An earlier result, asked for again.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recall {
     /// The id as the call gave it.
     pub target: String,

@@ -4,7 +4,7 @@ use similar::TextDiff;
 
 use super::lines::lines;
 use super::read::printable;
-use super::{Change, ContentHash};
+use super::{Change, content};
 
 /// A change as it is shown; `inside` is what the bracket begins with.
 pub(super) struct Shown {
@@ -21,14 +21,13 @@ pub(super) fn show(change: &Change) -> Shown {
     let Some(after) = &change.after else {
         return Shown { bracket: format!("{path} deleted]"), beside: None, diff: String::new() };
     };
-    let bracket = format!("{path} sha {}]", ContentHash::of(after).short());
-    let after = String::from_utf8_lossy(after);
+    let bracket = format!("{path} sha {}]", content::short(after.hash()));
     match &change.before {
         None => {
-            let created = format!("Created, {} lines.", lines(&after).len());
+            let created = format!("Created, {} lines.", lines(after.text()).len());
             Shown { bracket, beside: Some(created), diff: String::new() }
         }
-        Some(before) => Shown { bracket, beside: None, diff: diff(&String::from_utf8_lossy(before), &after) },
+        Some(before) => Shown { bracket, beside: None, diff: diff(before.text(), after.text()) },
     }
 }
 

@@ -11,8 +11,9 @@ use serde_json::Value;
 
 use super::cap::cap;
 use super::table::table;
-use super::{Answer, Change, ContentHash, Dedupe, Limits, Output, Patch, Read, Recall, ResultId};
+use super::{Answer, Change, Content, Dedupe, Limits, Output, Patch, Read, Recall, ResultId};
 use super::{change, read, recall};
+use crate::hash::Hash;
 
 /// What the context remembers of the results inserted so far. Part of an agent's checkpoint.
 ///
@@ -25,11 +26,11 @@ pub struct Hygiene {
     /// The full reads in the request being built, by file, oldest first.
     reads: BTreeMap<String, Vec<ReadRow>>,
     /// The full listings and searches in the request being built, by what was asked and answered.
-    listings: BTreeMap<ContentHash, ResultId>,
+    listings: BTreeMap<Hash, ResultId>,
     /// The full reads since the last compaction, in the history, oldest first.
     history: Vec<ReadRow>,
     /// The newest content that the agent saw or made of each file.
-    seen: BTreeMap<String, ContentHash>,
+    seen: BTreeMap<String, Hash>,
 }
 
 /// A result, ready to be inserted.
@@ -94,7 +95,7 @@ pub enum Trace {
         /// The absolute path.
         file: String,
         /// The content.
-        hash: ContentHash,
+        hash: Hash,
     },
     /// Files that the agent itself changed.
     Changes {
@@ -104,7 +105,7 @@ pub enum Trace {
     /// A listing or search in full: a later one may name it.
     Listing {
         /// The hash of what was asked and answered.
-        key: ContentHash,
+        key: Hash,
     },
 }
 
@@ -114,7 +115,7 @@ pub struct Changed {
     /// The absolute path.
     pub file: String,
     /// The new content; absent when the file was deleted.
-    pub hash: Option<ContentHash>,
+    pub hash: Option<Hash>,
 }
 
 /// A full read.
@@ -133,7 +134,7 @@ pub struct ReadRow {
     /// The file's length in lines.
     pub of: u64,
     /// The file's content.
-    pub hash: ContentHash,
+    pub hash: Hash,
 }
 
 /// A change is refused because the model does not know the file as it is.
@@ -174,7 +175,7 @@ impl Hygiene {
     /// # Errors
     ///
     /// Fails with the text that the model is told, when the agent has not seen the file as it is.
-    pub fn check_change(&self, file: &str, now: Option<ContentHash>) -> Result<(), Unseen> {
+    pub fn check_change(&self, file: &str, now: Option<Hash>) -> Result<(), Unseen> {
         match (now, self.seen.get(file)) {
             (None, _) => Ok(()),
             (Some(_), None) => Err(Unseen::NeverRead(file.to_owned())),
@@ -374,18 +375,18 @@ fn push_line(text: &mut String, line: &str) {
 }
 
 fn changed(change: &Change) -> Changed {
-    Changed { file: change.file.clone(), hash: change.after.as_deref().map(ContentHash::of) }
+    Changed { file: change.file.clone(), hash: change.after.as_ref().map(Content::hash) }
 }
 
 /// What was asked and answered, as one hash: arguments are compared as JSON with sorted keys.
-fn listing_key(output: &Output) -> ContentHash {
+fn listing_key(output: &Output) -> Hash {
     let args = match serde_json::from_str::<Value>(&output.args) {
         Ok(args) => sorted(args).to_string(),
         Err(_) => output.args.clone(),
     };
     let parts = [output.tool.as_str(), args.as_str(), output.text.as_str()];
     let framed: String = parts.iter().map(|part| format!("{}:{part}", part.len())).collect();
-    ContentHash::of(framed.as_bytes())
+    Hash::of(framed.as_bytes())
 }
 
 /// A value whose objects have their keys in order, whatever order this build of the JSON library keeps.

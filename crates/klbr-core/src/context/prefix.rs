@@ -9,38 +9,7 @@ mod note;
 use serde::{Deserialize, Serialize};
 
 use crate::block::{Block, Name};
-
-/// Why a prefix is made. The list is closed; any other difference between two requests is an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// The agent's life begins.
-    Start,
-    /// A summary replaced the history.
-    Compaction,
-    /// The history was dropped.
-    Reset,
-    /// The soul or an activation changed the instructions.
-    Instructions,
-    /// The agent moved to another model.
-    Model,
-    /// The effort changed, and the model's template writes it into the prompt.
-    Effort,
-    /// The tool list changed: an upgrade, configuration, a server that connected late.
-    Tools,
-    /// The provider refused the request for good.
-    Refused,
-}
-
-impl Cause {
-    /// Whether what earlier notes said is gone from the transcript as well.
-    fn drops_history(self) -> bool {
-        match self {
-            Cause::Start | Cause::Compaction | Cause::Reset => true,
-            Cause::Instructions | Cause::Model | Cause::Effort | Cause::Tools | Cause::Refused => false,
-        }
-    }
-}
+use crate::record::BreakCause;
 
 /// What a prompt is made from and may change later. A text is empty when there is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,7 +57,7 @@ pub enum Topic {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prefix {
     generation: u64,
-    due: Option<Cause>,
+    due: Option<BreakCause>,
     /// What the prompt and the notes since say; the date is empty until a note says one.
     told: Facts,
 }
@@ -102,7 +71,7 @@ impl Default for Prefix {
 impl Prefix {
     /// No prefix yet: the first is due.
     pub fn new() -> Self {
-        Prefix { generation: 0, due: Some(Cause::Start), told: Facts::default() }
+        Prefix { generation: 0, due: Some(BreakCause::First), told: Facts::default() }
     }
 
     /// The number of the prefix in force, counting from 1; the same number is the same bytes. 0 before the first.
@@ -111,14 +80,14 @@ impl Prefix {
     }
 
     /// The cause for which a new prefix has to be made before the next request.
-    pub fn due(&self) -> Option<Cause> {
+    pub fn due(&self) -> Option<BreakCause> {
         self.due
     }
 
     /// Asks for a new prefix with the next request. Of several causes the one that drops most is kept.
-    pub fn renew(&mut self, cause: Cause) {
+    pub fn renew(&mut self, cause: BreakCause) {
         match self.due {
-            Some(earlier) if earlier.drops_history() || !cause.drops_history() => {}
+            Some(earlier) if drops_history(earlier) || !drops_history(cause) => {}
             _ => self.due = Some(cause),
         }
     }
@@ -126,10 +95,10 @@ impl Prefix {
     /// Remembers that the prefix was made from these facts; answers its number and cause, which are recorded.
     ///
     /// Nothing happens when none was due.
-    pub fn made(&mut self, facts: &Facts) -> Option<(u64, Cause)> {
+    pub fn made(&mut self, facts: &Facts) -> Option<(u64, BreakCause)> {
         let cause = self.due.take()?;
         self.generation += 1;
-        let date = match cause.drops_history() {
+        let date = match drops_history(cause) {
             true => String::new(),
             false => std::mem::take(&mut self.told.date),
         };
@@ -165,6 +134,18 @@ impl Prefix {
             Topic::Personality => told.personality.clone_from(&facts.personality),
             Topic::Mcp => told.mcp.clone_from(&facts.mcp),
         }
+    }
+}
+
+/// Whether what earlier notes said is gone from the transcript as well.
+fn drops_history(cause: BreakCause) -> bool {
+    match cause {
+        BreakCause::First | BreakCause::Compaction | BreakCause::Reset => true,
+        BreakCause::Instructions
+        | BreakCause::Model
+        | BreakCause::Effort
+        | BreakCause::Tools
+        | BreakCause::Refused => false,
     }
 }
 

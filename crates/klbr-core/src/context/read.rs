@@ -1,12 +1,14 @@
 //! How a read is shown: its bracket, its lines, and what it says about the rest.
 
+use super::content::short;
 use super::lines::{CUT, bare, chars, first_chars, fitting, lines};
-use super::{ContentHash, Limits, Read, ReadRow, ResultId};
+use super::{Limits, Read, ReadRow, ResultId};
+use crate::hash::Hash;
 
 /// A read, cut to its window but not yet compared with earlier ones.
 pub(super) struct Shown {
     pub(super) row: Option<ReadRow>,
-    pub(super) hash: ContentHash,
+    pub(super) hash: Hash,
     /// The bracket.
     pub(super) header: String,
     /// What follows it, as it would be inserted.
@@ -18,15 +20,14 @@ pub(super) struct Shown {
 }
 
 pub(super) fn show(read: &Read, id: ResultId, limits: &Limits) -> Shown {
-    let hash = ContentHash::of(&read.content);
+    let hash = read.content.hash();
     let path = printable(&read.path);
-    let text = String::from_utf8_lossy(&read.content);
-    let lines = lines(&text);
+    let lines = lines(read.content.text());
     let of = lines.len() as u64;
     let from = read.offset.unwrap_or(1).max(1);
     let row = |from, to| ReadRow { id, path: path.clone(), file: read.file.clone(), from, to, of, hash };
     if of == 0 {
-        let header = format!("[{id} {path} empty sha {}]", hash.short());
+        let header = format!("[{id} {path} empty sha {}]", short(hash));
         let body = "(empty file)".to_owned();
         return Shown { row: Some(row(0, 0)), hash, header, body, whole: None, exact: true };
     }
@@ -39,7 +40,7 @@ pub(super) fn show(read: &Read, id: ResultId, limits: &Limits) -> Shown {
     let asked = &lines[index(from)..index(asked_to) + 1];
     let fits = fitting(asked.iter().copied(), u64::MAX, limits.window_chars);
     let to = from + (fits.max(1) as u64 - 1);
-    let is_lossy = matches!(text, std::borrow::Cow::Owned(_));
+    let is_lossy = !read.content.is_exact();
     let body = |lines: &[&str], to: u64| {
         let mut body = numbered(lines, from);
         if to < of {
@@ -54,7 +55,7 @@ pub(super) fn show(read: &Read, id: ResultId, limits: &Limits) -> Shown {
     Shown {
         row: Some(row(from, to)),
         hash,
-        header: format!("[{id} {path} lines {from}-{to} of {of} sha {}]", hash.short()),
+        header: format!("[{id} {path} lines {from}-{to} of {of} sha {}]", short(hash)),
         body: match &cut {
             Some(cut) => body(&[cut.as_str()], to),
             None => body(&asked[..fits], to),

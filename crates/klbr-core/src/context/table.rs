@@ -1,6 +1,7 @@
 //! The table of reads that follows a summary.
 
 use super::ReadRow;
+use super::content::short;
 
 const HEADING: &str = "## Files read before this summary";
 const LINE: &str = "Read a file again for its content; recall shows a result by its id.";
@@ -22,7 +23,7 @@ pub(super) fn table<'r>(reads: impl DoubleEndedIterator<Item = &'r ReadRow>, row
             0 => "empty".to_owned(),
             of => format!("{}-{} of {of}", row.from, row.to),
         };
-        out.push_str(&format!("\n| {path} | {lines} | {} | {} |", row.hash.short(), row.id));
+        out.push_str(&format!("\n| {path} | {lines} | {} | {} |", short(row.hash), row.id));
     }
     Some(out)
 }
