@@ -11,6 +11,8 @@ pub mod hash;
 pub mod ids;
 pub mod input;
 pub mod ledger;
+pub mod block;
+pub mod context;
 pub mod model;
 pub mod policy;
 pub mod record;
