@@ -1,0 +1,3 @@
+//! Model servers behind klbr's model port.
+pub(crate) mod failure;
+pub mod stream;

@@ -1,0 +1,4 @@
+//! What klbr-llm does to the outside: recorded streams, conformance cases, real sockets.
+
+mod shared;
+mod streams;
