@@ -247,7 +247,10 @@ mod tests {
             [whole]
         );
         let piece = Fragment { arguments: Arguments::Piece("{}".into()), ..Fragment::default() };
-        assert_eq!(delta(r#"{"function_call":{"name":null,"arguments":"{}"}}"#).calls, [piece.clone()]);
+        assert_eq!(
+            delta(r#"{"function_call":{"name":null,"arguments":"{}"}}"#).calls,
+            std::slice::from_ref(&piece)
+        );
         let indexed = Fragment { index: Some(2), id: Some("7".into()), ..piece };
         assert_eq!(delta(r#"{"tool_calls":[null,{"index":2.0,"id":7,"arguments":"{}"}]}"#).calls, [indexed]);
     }

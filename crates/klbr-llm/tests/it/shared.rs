@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// A folder of what is shared, or `None`, said loudly, where this checkout has none beside it.
+#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
 pub(crate) fn folder(name: &str) -> Option<PathBuf> {
     let root = std::env::var_os("KLBR_SHARED")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
