@@ -2,6 +2,9 @@
 
 mod discovery;
 mod levels;
+mod llama;
+mod outcome;
+mod properties;
 mod quirks;
 mod sampling;
 mod server;
