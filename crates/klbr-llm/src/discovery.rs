@@ -95,11 +95,11 @@ pub async fn discover(candidates: &[Candidate], timeout: Duration) -> Result<Vec
     let deadline = Deadline::after(timeout);
     let answers = join_all(candidates.iter().map(|candidate| {
         let lister = Lister { http: &http, base_url: &candidate.base_url };
-        async move { deadline.within(lister.list(deadline)).await }
+        async move { lister.list(deadline).await }
     }))
     .await;
     let found = candidates.iter().zip(answers).filter_map(|(candidate, answer)| {
-        let models = answer.ok()?.ok()?;
+        let models = answer.ok()?;
         Some(Found { candidate: candidate.clone(), models })
     });
     Ok(found.collect())

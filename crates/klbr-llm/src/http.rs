@@ -21,6 +21,9 @@ use crate::failure::{self, retry_after};
 /// The most of an error's or a list's body that is read.
 const MOST: usize = 4 << 20;
 
+/// How long an error's body may take.
+const ERROR_BODY: Duration = Duration::from_secs(5);
+
 /// Whether a client has to speak to `https` addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Security {
@@ -98,8 +101,7 @@ impl Http {
             .headers()
             .get(RETRY_AFTER)
             .and_then(|value| retry_after::in_header(value.to_str().ok()?, SystemTime::now()));
-        let body = deadline.within(read_text(response)).await?.unwrap_or_default();
-        let body = self.redact(body);
+        let body = self.redact(read_error(response).await);
         let failure = failure::from_response(status.as_u16(), asked, &body);
         Err(Refusal { failure, answer: Some(Answer { status: status.as_u16(), body }) })
     }
@@ -184,11 +186,23 @@ async fn read_text(mut response: Response) -> Result<String, reqwest::Error> {
     while let Some(chunk) = response.chunk().await? {
         bytes.extend_from_slice(&chunk);
         if bytes.len() > MOST {
-            bytes.truncate(MOST);
             break;
         }
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The text of an error's body, as far as it comes soon: the status has said what matters.
+async fn read_error(mut response: Response) -> String {
+    let deadline = Deadline::after(ERROR_BODY);
+    let mut bytes = Vec::new();
+    while let Ok(Ok(Some(chunk))) = deadline.within(response.chunk()).await {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() > MOST {
+            break;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// The platform's certificates, loaded only where an address needs them; no provider is installed globally.

@@ -13,10 +13,10 @@
 //!
 //! # Why reqwest, and not async-openai's stream
 //!
-//! With its own types, async-openai refuses chunks that real servers send; bringing our own types solves
-//! that much. What no type can bring back is lost below: whether a stream ended with its marker or just
-//! ended, the names of events, an unterminated last line, an error's headers (`Retry-After`). Its stream
-//! also lives in a task of its own, and a task that outlives its owner is what this project does not have.
+//! With its own types, async-openai refuses chunks that real servers send; bringing our own types cures
+//! that much. What no type brings back is gone below it: whether a stream ended with its marker or merely
+//! ended, an unterminated last line, and a server error's headers, `Retry-After` among them. It also reads
+//! a stream in a task of its own into a queue without bound, where here nothing outlives its owner.
 
 pub mod config;
 mod convert;

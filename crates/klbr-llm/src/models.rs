@@ -76,7 +76,8 @@ impl Lister<'_> {
         let body = self.http.get(self.base_url.endpoint("models"), deadline).await?;
         let mut offered = read_list(&body)
             .ok_or_else(|| Failure::Malformed(format!("no list of models: {}", failure::excerpt(&body))))?;
-        self.complete(&mut offered).await;
+        // What is not told in time stays unknown.
+        let _in_time = deadline.within(self.complete(&mut offered)).await;
         Ok(offered)
     }
 

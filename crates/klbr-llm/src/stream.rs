@@ -175,3 +175,132 @@ impl Reader {
         self.pieces.extend(deltas.into_iter().map(|delta| Ok(Piece::Delta(delta))));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    /// Reads events with these data, then the end of the bytes; one line a piece.
+    #[track_caller]
+    fn check(events: &[&str], expected: Expect) {
+        let mut reader = Reader::new();
+        for data in events {
+            reader.handle_bytes(format!("data: {data}\n\n").as_bytes());
+        }
+        reader.handle_end(End::Closed);
+        assert!(reader.is_over());
+        let mut lines = String::new();
+        while let Some(piece) = reader.poll() {
+            match piece {
+                Ok(Piece::Delta(delta)) => writeln!(lines, "{delta:?}"),
+                Ok(Piece::Finished(sampled)) => {
+                    writeln!(lines, "{}", serde_json::to_string(&sampled).unwrap())
+                }
+                Err(failure) => writeln!(lines, "{failure}"),
+            }
+            .unwrap();
+        }
+        expected.assert_eq(&lines);
+    }
+
+    #[test]
+    fn calls_and_usage_may_come_after_the_finish_reason() {
+        check(
+            &[
+                r#"{"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}]}}]}"#,
+                r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4}}"#,
+                r#"{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}}"#,
+                "[DONE]",
+                r#"{"choices":[{"delta":{"content":"after the end"}}]}"#,
+            ],
+            expect![[r#"
+                Scratch("a")
+                CallStarted { name: "f" }
+                {"text":"a","calls":[{"id":"c","name":"f","arguments":"{}"}],"finish":"stop","usage":{"input":3,"output":4}}
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_marker_without_a_reason_is_an_end_that_says_nothing() {
+        check(
+            &[r#"{"choices":[{"delta":{"content":"a"}}]}"#, "[DONE]"],
+            expect![[r#"
+                Scratch("a")
+                {"text":"a","calls":[],"finish":"unsaid"}
+            "#]],
+        );
+    }
+
+    #[test]
+    fn what_llama_swap_says_itself_is_not_the_reply() {
+        check(
+            &[
+                r#"{"choices":[{"delta":{"reasoning_content":"━━━━━\n"}}]}"#,
+                r#"{"choices":[{"delta":{"reasoning_content":"llama-swap loading model: q\n"}}]}"#,
+                r#"{"choices":[{"delta":{"reasoning_content":"."}}]}"#,
+                r#"{"choices":[{"delta":{"reasoning_content":"\nDone! (1.00s)\n"}}]}"#,
+                r#"{"choices":[{"delta":{"reasoning_content":"━━━━━\n"}}]}"#,
+                r#"{"choices":[{"delta":{"reasoning_content":" \n"}}]}"#,
+                r#"{"choices":[{"delta":{"content":"hello"}}]}"#,
+                r#"{"error":"group: model unloaded"}"#,
+            ],
+            expect![[r#"
+                Scratch("hello")
+                the provider failed: group: model unloaded
+            "#]],
+        );
+    }
+
+    #[test]
+    fn inline_reasoning_is_told_apart_across_chunks() {
+        check(
+            &[
+                r#"{"choices":[{"delta":{"content":"<th"}}]}"#,
+                r#"{"choices":[{"delta":{"content":"ink>why"}}]}"#,
+                r#"{"choices":[{"delta":{"content":"</think>\n\nso <"},"finish_reason":"stop"}]}"#,
+            ],
+            expect![[r#"
+                Think("why")
+                Scratch("so ")
+                Scratch("<")
+                {"text":"so <","reasoning":"why","calls":[],"finish":"stop"}
+            "#]],
+        );
+    }
+
+    #[test]
+    fn reasoning_whose_tag_the_prompt_had_opened_is_reasoning_in_the_end() {
+        check(
+            &[r#"{"choices":[{"delta":{"content":"why</think>so"},"finish_reason":"stop"}]}"#],
+            expect![[r#"
+                Scratch("why")
+                Scratch("so")
+                {"text":"so","reasoning":"why","calls":[],"finish":"stop"}
+            "#]],
+        );
+    }
+
+    #[test]
+    fn signs_of_life_are_no_chunks_and_damage_is_no_sign_of_life() {
+        let mut reader = Reader::new();
+        reader.handle_bytes(b"event: ping\ndata: 2026\n\ndata: null\n\n: still here\n\ndata:\n\n");
+        assert!(!reader.is_over());
+        reader.handle_bytes(b"event: chunk\ndata: {\"choices\n\n");
+        assert!(matches!(reader.poll(), Some(Err(Failure::Malformed(_)))));
+    }
+
+    #[test]
+    fn a_break_after_the_reason_loses_nothing_that_was_whole() {
+        let mut reader = Reader::new();
+        reader.handle_bytes(b"data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n");
+        assert!(reader.has_finish() && !reader.is_over());
+        reader.handle_end(End::Broken("reset".into()));
+        assert!(matches!(reader.poll(), Some(Ok(Piece::Finished(_)))));
+    }
+}

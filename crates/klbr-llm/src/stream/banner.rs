@@ -8,6 +8,9 @@ const TAIL: &str = "\n━━━━━\n";
 /// The line that llama-swap sends after the closing bar.
 const REST: &str = " \n";
 
+/// The longest banner: what goes on after it is no banner.
+const MOST: usize = 64 << 10;
+
 /// Takes the banner off the front of a channel's text.
 #[derive(Debug, Default)]
 pub(super) struct Filter {
@@ -26,7 +29,9 @@ impl Filter {
             return String::new();
         }
         let Some(body) = self.held.strip_prefix(HEAD) else { return self.pass(0) };
-        let Some(end) = body.find(TAIL) else { return String::new() };
+        let Some(end) = body.find(TAIL) else {
+            return if body.len() > MOST { self.pass(0) } else { String::new() };
+        };
         let after = HEAD.len() + end + TAIL.len();
         let rest = &self.held[after..];
         if rest.starts_with(REST) {

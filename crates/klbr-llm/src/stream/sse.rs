@@ -109,7 +109,8 @@ impl Decoder {
     }
 
     fn add_data(&mut self, value: &str, on_event: &mut impl FnMut(Event)) {
-        if self.data.as_deref().is_some_and(is_whole) {
+        // Only a single line is looked at: what spans lines does so on purpose, and is parsed once.
+        if self.data.as_deref().is_some_and(|data| !data.contains('\n') && is_whole(data)) {
             self.dispatch_data(on_event);
         }
         match &mut self.data {
