@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use klbr_core::model::{Finish, RawCall, Usage};
+use klbr_core::model::{Finish, RawCall, Sampled, Usage};
 use serde_json::Value;
 
 use crate::outcome::{Outcome, read, read_cut};
@@ -143,6 +143,7 @@ fn check(body: &[u8], expected: &Expected) -> Result<(), String> {
     if let Some(differences) = expected.differs_from(&whole) {
         return Err(format!("whole:\n{differences}"));
     }
+    check_broken_off(body, &whole)?;
     let endings =
         [("LF", text.clone()), ("CRLF", text.replace('\n', "\r\n")), ("CR", text.replace('\n', "\r"))];
     for (ending, body) in &endings {
@@ -156,8 +157,26 @@ fn check(body: &[u8], expected: &Expected) -> Result<(), String> {
         };
         same("byte by byte".into(), read(body.chunks(1)))?;
         same("cut where it hurts".into(), read_cut(body, sore_points(body)))?;
-        for seed in 0..4 {
+        for seed in 0..2 {
             same(format!("cut by seed {seed}"), read_cut(body, random_points(seed, body.len())))?;
+        }
+    }
+    Ok(())
+}
+
+/// A stream that breaks off is a failure, or comes after everything of the reply but its usage.
+fn check_broken_off(body: &[u8], whole: &Outcome) -> Result<(), String> {
+    let Ok(whole) = &whole.end else { return Ok(()) };
+    let said = |sampled: &Sampled| {
+        (sampled.text.clone(), sampled.reasoning.clone(), sampled.calls.clone(), sampled.finish.clone())
+    };
+    const BREAKS: usize = 12;
+    let points = random_points(7, body.len());
+    for length in points.iter().copied().step_by(1 + points.len() / BREAKS) {
+        if let Ok(short) = read([&body[..length]]).end
+            && said(&short) != said(whole)
+        {
+            return Err(format!("broken off after {length} bytes: {short:?}\n not {whole:?}"));
         }
     }
     Ok(())
