@@ -3,7 +3,9 @@
 //! Owns the waiting: for the first byte, for the next one, and for the end. The connection is closed as
 //! soon as the reply is over or dropped.
 
-use futures_util::{FutureExt, Stream, stream};
+use std::time::Duration;
+
+use futures_util::{Stream, stream};
 use klbr_core::model::Failure;
 use klbr_core::runtime::model::Piece;
 use reqwest::Response;
@@ -15,6 +17,9 @@ use crate::stream::{End, Reader};
 
 /// The most that is read of a body that is no event stream.
 const MOST: usize = 16 << 20;
+
+/// How long the end of a response may take after the end of its reply: a new connection costs more.
+const SETTLE: Duration = Duration::from_millis(5);
 
 struct Reading {
     response: Option<Response>,
@@ -73,7 +78,7 @@ impl Reading {
                 Err(other) => return Some(Err(other)),
             }
             if self.reader.is_over() {
-                self.close();
+                self.close().await;
             }
         }
     }
@@ -98,10 +103,11 @@ impl Reading {
         }
     }
 
-    /// Lets go of the connection. One that has come to its end by itself is used again.
-    fn close(&mut self) {
+    /// Lets go of the connection. One whose response ends now by itself is used again.
+    async fn close(&mut self) {
         if let Some(mut response) = self.response.take() {
-            let _end = response.chunk().now_or_never();
+            let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
+            let _in_time = Deadline::after(SETTLE).within(rest).await;
         }
     }
 

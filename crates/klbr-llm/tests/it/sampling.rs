@@ -50,6 +50,23 @@ async fn a_reply_arrives_in_pieces_and_whole() {
 }
 
 #[tokio::test]
+async fn a_connection_whose_reply_has_ended_is_used_again() {
+    let body = delta(r#"{"content":"a"}"#) + &finish("stop") + "data: [DONE]\n\n";
+    let whole = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n",
+        body.len()
+    );
+    let server = Server::start(vec![Script::keep_alive(whole)]).await;
+    let provider = server.provider();
+    for _ in 0..10 {
+        assert_eq!(sample(&provider, request()).await.unwrap().text, "a");
+    }
+    // A machine under load may miss the moment once, not always.
+    let seen = server.seen();
+    assert!(seen.windows(2).any(|two| two[0].peer == two[1].peer), "{seen:?}");
+}
+
+#[tokio::test]
 async fn dropping_a_reply_closes_its_connection_at_once() {
     let mut server = Server::start(vec![Script::hold(events(&delta(r#"{"content":"a"}"#)))]).await;
     let provider = server.provider();

@@ -1,5 +1,6 @@
 //! A model server that does exactly what a test says, on a socket of its own.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ enum Then {
     Close,
     /// Keep the connection open until the client closes it.
     Hold,
+    /// Answer the next request on the same connection.
+    Next,
 }
 
 impl Script {
@@ -40,6 +43,11 @@ impl Script {
     /// Sends these bytes and keeps the connection open.
     pub(crate) fn hold(bytes: impl AsRef<[u8]>) -> Self {
         Script { send: bytes.as_ref().to_vec(), then: Then::Hold }
+    }
+
+    /// Sends these bytes and waits for another request.
+    pub(crate) fn keep_alive(bytes: impl AsRef<[u8]>) -> Self {
+        Script { send: bytes.as_ref().to_vec(), then: Then::Next }
     }
 
     /// Answers with a status and a body.
@@ -69,6 +77,8 @@ pub(crate) fn finish(reason: &str) -> String {
 /// A request that the server saw.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
+    /// Whose connection it came over.
+    pub(crate) peer: SocketAddr,
     /// Method and path.
     pub(crate) line: String,
     /// The head in lower case.
@@ -151,20 +161,26 @@ async fn serve(
     arrived: &mpsc::UnboundedSender<()>,
     closed: &mpsc::UnboundedSender<()>,
 ) {
-    let Some(request) = read_request(&mut stream).await else { return };
-    let number = {
-        let mut all = all.lock().expect("no test panics here");
-        all.push(request.clone());
-        all.len() - 1
-    };
-    // Nobody may be listening; that is the test's choice.
-    let _ = arrived.send(());
-    let script = choose(&request, number);
-    let _ = stream.write_all(&script.send).await;
-    if let Then::Hold = script.then {
-        let mut rest = [0; 64];
-        while matches!(stream.read(&mut rest).await, Ok(1..)) {}
-        let _ = closed.send(());
+    while let Some(request) = read_request(&mut stream).await {
+        let number = {
+            let mut all = all.lock().expect("no test panics here");
+            all.push(request.clone());
+            all.len() - 1
+        };
+        // Nobody may be listening; that is the test's choice.
+        let _ = arrived.send(());
+        let script = choose(&request, number);
+        let _ = stream.write_all(&script.send).await;
+        match script.then {
+            Then::Close => return,
+            Then::Next => {}
+            Then::Hold => {
+                let mut rest = [0; 64];
+                while matches!(stream.read(&mut rest).await, Ok(1..)) {}
+                let _ = closed.send(());
+                return;
+            }
+        }
     }
 }
 
@@ -188,7 +204,8 @@ async fn read_request(stream: &mut TcpStream) -> Option<Seen> {
         }
     }
     let body = serde_json::from_slice(&bytes[end..]).unwrap_or(Value::Null);
-    Some(Seen { line, head, body })
+    let peer = stream.peer_addr().ok()?;
+    Some(Seen { peer, line, head, body })
 }
 
 /// A request of one message.
