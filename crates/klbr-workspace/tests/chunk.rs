@@ -102,9 +102,10 @@ proptest! {
         });
         let text: String = numbered.collect();
         let cut = Cut { size, overlap };
-        let (pieces, count): (_, Box<dyn Fn(&str) -> usize>) = match estimate {
-            true => (chunks(&text, cut, &Estimate), Box::new(|text: &str| Estimate.tokens(text).len())),
-            false => (chunks(&text, cut, &Words), Box::new(|text: &str| Words.tokens(text).len())),
+        let pieces = if estimate { chunks(&text, cut, &Estimate) } else { chunks(&text, cut, &Words) };
+        let count = |text: &str| match estimate {
+            true => Estimate.tokens(text).len(),
+            false => Words.tokens(text).len(),
         };
         let whole = text.replace("\r\n", "\n");
         let mut at = 0;
