@@ -26,6 +26,9 @@ impl Session {
     pub(crate) fn insert(&mut self, answer: &Answer) -> Insertion {
         let insertion = self.hygiene.insert(answer, &self.limits);
         self.stored.insert(insertion.id(), insertion.stored().to_owned());
+        if let Some(head) = insertion.head() {
+            assert_eq!(format!("{head}{}", insertion.stored()), insertion.text);
+        }
         self.transcript.push(insertion.text.clone());
         insertion
     }

@@ -64,10 +64,11 @@ impl Insertion {
         }
     }
 
-    /// Where in the text the full result begins, when all of it is there; else it has to be kept beside it.
-    pub fn stored_in_text(&self) -> Option<usize> {
+    /// What stands in the text before the full result, when all of it is there: [`Insertion::stored`] after it is
+    /// the text. Else text and stored have to be kept both.
+    pub fn head(&self) -> Option<&str> {
         match &self.stored {
-            Stored::InText(from) => Some(*from),
+            Stored::InText(from) => Some(&self.text[..*from]),
             Stored::Apart(_) => None,
         }
     }
