@@ -145,8 +145,6 @@ fn check_read(reader: &Reader, text: &str, content: &[u8]) -> TestCaseResult {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
-
     #[test]
     fn a_stub_names_only_what_the_model_has(
         contents in prop::collection::vec(content(), 3),
@@ -295,8 +293,6 @@ fn happening() -> impl Strategy<Value = Happening> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
-
     #[test]
     fn requests_extend_each_other_unless_a_prefix_was_made(
         happenings in prop::collection::vec(happening(), 1..60),
