@@ -125,7 +125,7 @@ impl Hygiene {
     }
 
     /// The id that a recall's target means, if such a result was given. Its stored text is what
-    /// [`Recall::stored`] wants.
+    /// [`super::Recall::stored`] wants.
     pub fn resolve(&self, target: &str) -> Option<ResultId> {
         target.parse().ok().filter(|id: &ResultId| (1..=self.last).contains(&id.number()))
     }
