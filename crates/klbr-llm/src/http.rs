@@ -157,9 +157,11 @@ impl Deadline {
         Deadline { at, after }
     }
 
+    /// Waits for a future, as long as the wait lasts.
+    ///
     /// # Errors
     ///
-    /// Fails when the wait is over before the future is.
+    /// Fails as stalled when the wait is over before the future is.
     pub(crate) async fn within<T>(self, future: impl Future<Output = T>) -> Result<T, Failure> {
         timeout_at(self.at, future).await.map_err(|_| Failure::Stalled(self.after))
     }
