@@ -17,6 +17,8 @@ use crate::error::{Outcome, damaged};
 /// Below this no compression is tried.
 const SMALL: usize = 128;
 const LEVEL: i32 = 1;
+/// The longest body that SQLite takes.
+const LONGEST: usize = 1_000_000_000;
 
 const RAW: u8 = 0;
 const ZSTD: u8 = 1;
@@ -141,7 +143,7 @@ pub(crate) fn unpack(packed: &[u8], dictionary: impl FnOnce(&Base) -> Outcome<Ve
     };
     let len = usize::try_from(take(&mut rest)?).unwrap_or(usize::MAX);
     // The claimed size is checked before memory is taken for it: no frame shrinks further than this.
-    if len > rest.len().saturating_mul(1 << 17) {
+    if len > rest.len().saturating_mul(1 << 17).min(LONGEST) {
         return damaged(format!("a body claims {len} bytes"));
     }
     let plain = match base {

@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 use crate::body;
 use crate::error::{Outcome, damaged};
 use crate::lane::Queued;
-use crate::row::{AgentRow, RecordRow, Unpacker, event_body, last_seq, number_of};
+use crate::row::{AgentRow, RECORDS, RecordRow, Unpacker, event_body, last_seq, number_of, parse_name};
 use crate::tables::all_memories;
 
 /// Something to be read and answered.
@@ -153,12 +153,7 @@ pub(crate) fn agents(conn: &Connection) -> Outcome<Vec<AgentName>> {
          (SELECT 1 FROM records WHERE key BETWEEN id << 40 AND (id + 1 << 40) - 1) ORDER BY name",
     )?;
     let names = select.query_map([], |row| row.get::<_, String>(0))?;
-    names
-        .map(|name| {
-            let name = name?;
-            name.parse().or_else(|error| damaged(format!("an agent's name: {error}")))
-        })
-        .collect()
+    names.map(|name| parse_name(&name?)).collect()
 }
 
 /// Counts each term from its own rows.
@@ -222,9 +217,7 @@ fn checkpoint_bytes(row: &Row<'_>) -> Outcome<Option<Vec<u8>>> {
 }
 
 fn records_after(conn: &Connection, agent: AgentRow, after: Seq, limit: i64) -> Outcome<Vec<Stamped>> {
-    let mut select = conn.prepare_cached(
-        "SELECT key, kind, version, at, body FROM records WHERE key > ?1 AND key <= ?2 ORDER BY key LIMIT ?3",
-    )?;
+    let mut select = conn.prepare_cached(RECORDS)?;
     // A number beyond every key has nothing after it.
     let Ok(after) = agent.key(after.0) else { return Ok(Vec::new()) };
     let rows = select.query_map([after, agent.last(), limit], RecordRow::read)?;
@@ -233,8 +226,7 @@ fn records_after(conn: &Connection, agent: AgentRow, after: Seq, limit: i64) -> 
 }
 
 fn record(conn: &Connection, key: i64, unpacker: &mut Unpacker) -> Outcome<Option<Stamped>> {
-    let mut select =
-        conn.prepare_cached("SELECT key, kind, version, at, body FROM records WHERE key = ?1")?;
-    let row = select.query_row([key], RecordRow::read).optional()?;
+    let mut select = conn.prepare_cached(RECORDS)?;
+    let row = select.query_row([key - 1, key, 1], RecordRow::read).optional()?;
     row.map(|row| unpacker.record(conn, &row)).transpose()
 }

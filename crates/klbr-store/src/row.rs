@@ -44,6 +44,11 @@ impl AgentRow {
     }
 }
 
+/// An agent's name as it is kept.
+pub(crate) fn parse_name(name: &str) -> Outcome<AgentName> {
+    name.parse().or_else(|error| damaged(format!("an agent's name: {error}")))
+}
+
 /// The agent of a key.
 pub(crate) fn agent_of(key: i64) -> AgentRow {
     AgentRow(key >> NUMBER_BITS)
@@ -60,6 +65,10 @@ pub(crate) fn last_seq(conn: &Connection, agent: AgentRow) -> Outcome<Seq> {
     let key: Option<i64> = select.query_row([agent.first(), agent.last()], |row| row.get(0))?;
     Ok(Seq(key.map_or(0, number_of)))
 }
+
+/// Selects the rows of the records after the key `?1` up to `?2`, at most `?3` (negative: all), in order.
+pub(crate) const RECORDS: &str =
+    "SELECT key, kind, version, at, body FROM records WHERE key > ?1 AND key <= ?2 ORDER BY key LIMIT ?3";
 
 /// A record's columns `key, kind, version, at, body`, not yet unpacked.
 pub(crate) struct RecordRow {

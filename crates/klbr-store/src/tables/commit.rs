@@ -10,7 +10,7 @@ use rusqlite::params;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::Tables;
+use super::{ROW, Tables};
 use crate::body::{self, Base};
 use crate::error::{Outcome, contradiction};
 use crate::row::{AgentRow, event_bytes, last_seq};
@@ -50,7 +50,7 @@ impl Tables {
             }
         }
         if !commit.records.is_empty() {
-            self.touched.insert(agent);
+            self.touched.insert(commit.agent.clone(), agent);
         }
         Ok(())
     }
@@ -60,6 +60,7 @@ impl Tables {
             "INSERT INTO events (key, instance, external_id, body) VALUES (?1, ?2, ?3, ?4)",
         )?;
         let body = body::pack(&json(body)?);
+        self.written += body.len() + 2 * ROW;
         let key = agent.key(event.id.0)?;
         match insert.execute(params![key, &*event.source.instance, &*event.external_id, body]) {
             Ok(_) => Ok(()),
@@ -72,6 +73,7 @@ impl Tables {
         let record = &stamped.record;
         let bytes = json(record)?;
         let body = self.packed(agent, stamped, &bytes)?;
+        self.written += body.len() + ROW;
         let mut insert = self.conn.prepare_cached(
             "INSERT INTO records (key, kind, version, at, body) VALUES (?1, ?2, ?3, ?4, ?5)",
         )?;
@@ -162,6 +164,7 @@ impl Tables {
             )?
             .execute(params![agent.first(), agent.last(), key, CHECKPOINTS as i64 - 1])?;
         let body = body::pack(&checkpoint.bytes);
+        self.written += body.len() + ROW;
         let sum = Sha256::digest(&body);
         self.conn
             .prepare_cached("INSERT INTO checkpoints (key, sum, body) VALUES (?1, ?2, ?3)")?
