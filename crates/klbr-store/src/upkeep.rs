@@ -14,9 +14,10 @@ use serde_json::json;
 
 use crate::error::{Fail, Outcome, damaged};
 use crate::options::{Access, Durability, Options};
-use crate::reader::{agents, ledger, readable_checkpoints};
+use crate::reader::{agents, ledger};
 use crate::row::{AgentRow, RECORDS, RecordRow, Unpacker, event_body, number_of};
 use crate::schema::{self, MIGRATIONS, OpenError};
+use crate::tables::checkpoints;
 
 /// What a check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,11 +102,11 @@ fn check_view(conn: &Connection, report: &mut Report) -> Outcome<()> {
         let mut fault = |what: String| report.faults.push(format!("{agent}: {what}"));
         let records = check_records(conn, row, &mut fault)?;
         check_events(conn, row, &mut fault)?;
-        readable_checkpoints(conn, row, |seq, readable| {
-            if !readable {
+        for (seq, bytes) in checkpoints(conn, row)? {
+            if bytes.is_none() {
                 fault(format!("the checkpoint at record {seq} cannot be read"));
             }
-        })?;
+        }
         let ledger = ledger(conn, row)?;
         if !ledger.balances() {
             fault(format!("the ledger does not balance: {ledger}"));

@@ -21,7 +21,7 @@ use crate::tables::{Syncing, Tables};
 /// The most requests that share one sync.
 const GROUP: usize = 256;
 /// How long the index may lag behind while nobody asks for it.
-const LAG: Duration = Duration::from_millis(100);
+const LAG: Duration = Duration::from_secs(1);
 /// The same after it could not be brought forward.
 const LAG_AFTER_FAILURE: Duration = Duration::from_secs(5);
 /// How long the index may keep the close of a store waiting; what is left is done after the next start.

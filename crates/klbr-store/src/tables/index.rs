@@ -17,7 +17,7 @@ use crate::script::{piece_end, spaced_only, spread};
 /// How much text one step covers, in bytes.
 const STEP: usize = 32 << 10;
 /// How many records one step covers.
-const COUNT: usize = 128;
+const COUNT: usize = 64;
 /// The longest piece of a text that is one row of the index, in bytes.
 const PIECE: usize = 32 << 10;
 
