@@ -6,3 +6,4 @@ mod block;
 mod context;
 mod context_prefix;
 mod context_properties;
+mod machine;
