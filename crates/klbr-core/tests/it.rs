@@ -7,3 +7,5 @@ mod context;
 mod context_prefix;
 mod context_properties;
 mod machine;
+#[cfg(feature = "testkit")]
+mod runtime;

@@ -1048,30 +1048,37 @@ fn soul_and_reset_are_commands_that_make_a_new_prefix() {
             control: soul update
               admitted E2 Control
               sampling_aborted "(interrupted)"
-              turn_ended T1 Preempted { by: "soul update" } returned 0
+              turn_ended T1 Preempted { by: "soul update" } returned 1
               soul_changed
               consumed E2
               → drop the sampling
-            operator: and now?
-              admitted E3 Operator
               prefix_made G2 Instructions
-              frame_made F2 [E3]
+              frame_made F2 [E1]
               turn_started T2 Events
               step_requested 2.1
+              → sample
+            operator: and now?
+              admitted E3 Operator
+              sampling_aborted "(interrupted)"
+              turn_ended T2 Preempted { by: "operator" } returned 0
+              → drop the sampling
+              frame_made F3 [E3]
+              turn_started T3 Events
+              step_requested 3.1
               → sample
             control: reset
               admitted E4 Control
               sampling_aborted "(interrupted)"
-              turn_ended T2 Preempted { by: "reset" } returned 0
+              turn_ended T3 Preempted { by: "reset" } returned 0
               reset
               consumed E4
               → drop the sampling
             operator: fresh
               admitted E5 Operator
               prefix_made G3 Reset
-              frame_made F3 [E5]
-              turn_started T3 Events
-              step_requested 3.1
+              frame_made F4 [E5]
+              turn_started T4 Events
+              step_requested 4.1
               → sample
               | user: <operator id="E5" time="2025-11-05T00:00:00Z">
               |   fresh
