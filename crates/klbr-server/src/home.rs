@@ -1,6 +1,5 @@
 //! The home directory: where things are, and the small files that the daemon keeps there (`C-HOME`).
 
-mod lock;
 mod token;
 
 use std::io;
@@ -10,7 +9,6 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 
 use crate::api::Address;
-pub use lock::{HomeLock, LockError};
 pub(crate) use token::random_hex;
 pub use token::{Token, TokenError};
 
@@ -62,7 +60,11 @@ impl Home {
     }
 
     /// Makes the directories that are missing, for their owner alone.
-    pub(crate) fn create(&self) -> io::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// Fails when they cannot be made.
+    pub fn create(&self) -> io::Result<()> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(self.run())
     }
 

@@ -107,7 +107,7 @@ impl LateModel {
         match &result {
             Ok(in_use) => tracing::info!(
                 server = %in_use.provider.config().base_url, model = %in_use.model,
-                context_tokens = in_use.context_tokens, "a model server is in use"
+                context_tokens = in_use.context_tokens, "the model server"
             ),
             Err(absence) => tracing::warn!(hint = absence.hint, "{}", absence.why),
         }
