@@ -1,1 +1,10 @@
-//! tests
+//! The daemon from outside: in this process, and as a process of its own, each on a home of its own.
+
+mod api;
+mod config;
+mod lifecycle;
+mod models;
+mod processes;
+mod refusals;
+mod restart;
+mod support;
