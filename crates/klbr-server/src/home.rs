@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use klbr_core::ids::AgentName;
 use sha2::{Digest as _, Sha256};
 
 use crate::api::Address;
@@ -42,6 +43,11 @@ impl Home {
     /// The operator's token.
     pub fn token(&self) -> PathBuf {
         self.dir.join("token")
+    }
+
+    /// What belongs to one agent; where its processes begin.
+    pub fn agent(&self, name: &AgentName) -> PathBuf {
+        self.dir.join("agents").join(name.as_str())
     }
 
     /// What lives only as long as a daemon.

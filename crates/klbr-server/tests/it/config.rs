@@ -100,11 +100,7 @@ fn what_cannot_be_used_is_refused_with_its_place() {
             r#"~/klbr.toml:2: agent.name: "Ada" is not a name of a-z, 0-9, - and _, beginning with a letter"#
         ]],
     );
-    check_refused(
-        "agent = 1\n",
-        &[],
-        &expect!["~/klbr.toml:1: agent: it is a table: begin it with [agent]"],
-    );
+    check_refused("agent = 1\n", &[], &expect!["~/klbr.toml:1: agent: it is a table: begin it with [agent]"]);
     check_refused(
         "[tools]\nprocess = \"maybe\"\n",
         &[],
@@ -140,6 +136,8 @@ fn what_cannot_be_used_is_refused_with_its_place() {
     check_refused(
         "",
         &[("KLBR_PAUSE_AT", "nowhere")],
-        &expect![[r#"KLBR_PAUSE_AT: "nowhere" is not a point, or point:n; the points are admit-before-commit, admit-before-acknowledge, frame-before-commit, request-before-send, reply-before-commit, reply-after-commit, attempt-before-dispatch, outcome-before-commit, outcome-after-commit, wait-before-commit, wait-after-commit, wait-end-before-commit, turn-end-after-commit, checkpoint-before-write"#]],
+        &expect![[
+            r#"KLBR_PAUSE_AT: "nowhere" is not a point, or point:n; the points are admit-before-commit, admit-before-acknowledge, frame-before-commit, request-before-send, reply-before-commit, reply-after-commit, attempt-before-dispatch, outcome-before-commit, outcome-after-commit, wait-before-commit, wait-after-commit, wait-end-before-commit, turn-end-after-commit, checkpoint-before-write"#
+        ]],
     );
 }

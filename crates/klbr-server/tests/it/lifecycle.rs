@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use klbr_core::runtime::probe::Point;
 use klbr_server::{Config, Daemon, Home, StartError, whole_story};
+use klbr_store::HomeLock;
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -58,6 +59,8 @@ async fn a_second_daemon_is_told_who_has_the_home() {
     assert_eq!(home.read_address().unwrap().addr, world.client.addr);
     world.running.shutdown().await;
     assert!(home.read_address().is_none());
+    // A process that another test is just starting holds copies of this one's files until it has begun.
+    until("the home is free", async || HomeLock::acquire(world.home.path(), "a test").is_ok()).await;
     let mut third = Process::start(world.home.path(), |command| {
         command.env("KLBR_BASE_URL", NOBODY);
     })

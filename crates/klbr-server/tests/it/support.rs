@@ -233,8 +233,14 @@ impl Process {
         change(&mut command);
         let mut child = command.spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap()).lines();
-        let stderr = BufReader::new(child.stderr.take().unwrap()).lines();
-        let line = in_time("the first line", stdout.next_line()).await.unwrap().expect("klbrd ended early");
+        let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
+        let Some(line) = in_time("the first line", stdout.next_line()).await.unwrap() else {
+            let mut said = String::new();
+            while let Some(line) = in_time("its words", stderr.next_line()).await.unwrap() {
+                said += &line;
+            }
+            panic!("klbrd ended early: {said}");
+        };
         let line: Value = serde_json::from_str(&line).unwrap();
         let token = std::fs::read_to_string(line["token_path"].as_str().unwrap()).unwrap();
         let client = Client::new(line["addr"].as_str().unwrap().parse().unwrap(), &token);
