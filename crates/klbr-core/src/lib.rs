@@ -18,5 +18,7 @@ pub mod record;
 pub mod runtime;
 pub mod state;
 pub mod status;
+#[cfg(feature = "testkit")]
+pub mod testkit;
 pub mod time;
 pub mod update;

@@ -1,14 +1,20 @@
 //! The store port: what an agent's life is kept in.
+//!
+//! What every store has to agree on beyond the trait, what of a record can be found and how well a text
+//! fits a search, is in [`history`].
 
+pub mod history;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Body, EventKey};
+use crate::event::{Body, EventKey, Header};
 use crate::ids::{AgentName, EventId, Seq};
 use crate::ledger::Ledger;
-use crate::record::Stamped;
+use crate::record::{Record, Stamped};
 use crate::time::Timestamp;
 
 /// What must become durable together. Nothing of it is, or all of it.
@@ -20,6 +26,37 @@ pub struct Commit {
     pub records: Vec<Stamped>,
     /// The bodies of the events that the records admit.
     pub bodies: Vec<(EventId, Body)>,
+}
+
+impl Commit {
+    /// The events that are admitted, each with its body, once it is sure that the records follow `last`.
+    ///
+    /// # Errors
+    ///
+    /// Fails when a record's number is not the next one, and when admissions and bodies do not pair up.
+    pub fn admissions(&self, last: Seq) -> Result<Vec<(&Header, &Body)>, StoreError> {
+        let mut bodies: BTreeMap<EventId, &Body> = self.bodies.iter().map(|(id, body)| (*id, body)).collect();
+        let mut admitted = Vec::with_capacity(bodies.len());
+        let mut expected = last;
+        for stamped in &self.records {
+            expected = expected.next();
+            if stamped.seq != expected {
+                return Err(StoreError::Conflict { expected, got: stamped.seq });
+            }
+            if let Record::Admitted { event, .. } = &stamped.record {
+                let body = bodies.remove(&event.id).ok_or_else(|| {
+                    StoreError::Contradiction(format!("{} comes without a body of its own", event.id))
+                })?;
+                admitted.push((event, body));
+            }
+        }
+        match bodies.keys().next() {
+            Some(event) => {
+                Err(StoreError::Contradiction(format!("a body comes without the admission of {event}")))
+            }
+            None => Ok(admitted),
+        }
+    }
 }
 
 /// An agent as it was kept.
@@ -43,7 +80,8 @@ pub struct Checkpoint {
 /// What is looked for in an agent's history.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Search {
-    /// Words, parts of words, identifiers, in any script. Not a query language.
+    /// Words, parts of words, identifiers, in any script. Not a query language. When it is blank, everything
+    /// that passes the filters is found, newest first.
     pub text: String,
     /// Only what happened at or after this.
     pub since: Option<Timestamp>,
@@ -199,6 +237,9 @@ pub enum StoreError {
         /// The number that came.
         got: Seq,
     },
+    /// The commit contradicts what is kept, or itself: an event admitted twice, a body that is missing.
+    #[error("the commit contradicts what is kept: {0}")]
+    Contradiction(String),
     /// What is kept cannot be read; it was left as it is.
     #[error("the store is damaged: {0}")]
     Damaged(String),

@@ -1,0 +1,175 @@
+//! How bodies are kept: as they are, or compressed where that helps, or compressed against a text that holds
+//! much the same.
+//!
+//! A conversation says many things twice: a frame shows the bodies of its events, an intent repeats the
+//! arguments of the reply, a prefix repeats the one before. Such a body is compressed with the earlier text as
+//! its dictionary and names it, so that the same long text costs its bytes once. A dictionary has none itself.
+
+use klbr_core::ids::{EventId, Seq};
+use klbr_core::runtime::store::StoreError;
+
+use crate::error::{Outcome, damaged};
+
+/// Below this no compression is tried.
+const SMALL: usize = 128;
+const LEVEL: i32 = 1;
+
+const RAW: u8 = 0;
+const ZSTD: u8 = 1;
+const ZSTD_RECORD: u8 = 2;
+const ZSTD_EVENTS: u8 = 3;
+
+/// Texts of the same agent that a body is compressed against.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Base {
+    /// A record's body.
+    Record(Seq),
+    /// The bodies of these events, one after the other.
+    Events(Vec<EventId>),
+}
+
+/// A body on its way into the database, self-contained.
+pub(crate) fn pack(bytes: &[u8]) -> Vec<u8> {
+    frame(bytes, zstd::bulk::compress(bytes, LEVEL).ok(), || vec![ZSTD])
+}
+
+/// A body on its way into the database, compressed against `dictionary`, which is what `base` names.
+pub(crate) fn pack_against(bytes: &[u8], base: &Base, dictionary: &[u8]) -> Vec<u8> {
+    let alone = pack(bytes);
+    let with = zstd::bulk::Compressor::with_dictionary(LEVEL, dictionary)
+        .and_then(|mut compressor| compressor.compress(bytes))
+        .ok();
+    let with = frame(bytes, with, || head(base));
+    if with.len() < alone.len() { with } else { alone }
+}
+
+fn frame(bytes: &[u8], compressed: Option<Vec<u8>>, head: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
+    if bytes.len() >= SMALL
+        && let Some(compressed) = compressed
+    {
+        let mut packed = head();
+        put(&mut packed, bytes.len() as u64);
+        packed.extend_from_slice(&compressed);
+        if packed.len() < bytes.len() {
+            return packed;
+        }
+    }
+    let mut packed = Vec::with_capacity(bytes.len() + 1);
+    packed.push(RAW);
+    packed.extend_from_slice(bytes);
+    packed
+}
+
+fn head(base: &Base) -> Vec<u8> {
+    match base {
+        Base::Record(seq) => {
+            let mut head = vec![ZSTD_RECORD];
+            put(&mut head, seq.0);
+            head
+        }
+        Base::Events(events) => {
+            let mut head = vec![ZSTD_EVENTS];
+            put(&mut head, events.len() as u64);
+            events.iter().for_each(|event| put(&mut head, event.0));
+            head
+        }
+    }
+}
+
+/// The body that was packed; `dictionary` reads what a base names.
+pub(crate) fn unpack(packed: &[u8], dictionary: impl FnOnce(&Base) -> Outcome<Vec<u8>>) -> Outcome<Vec<u8>> {
+    let Some((&tag, mut rest)) = packed.split_first() else { return damaged("a body is empty") };
+    let base = match tag {
+        RAW => return Ok(rest.to_vec()),
+        ZSTD => None,
+        ZSTD_RECORD => Some(Base::Record(Seq(take(&mut rest)?))),
+        ZSTD_EVENTS => {
+            let count = take(&mut rest)?;
+            let events = (0..count).map(|_| take(&mut rest).map(EventId)).collect::<Outcome<_>>()?;
+            Some(Base::Events(events))
+        }
+        other => return damaged(format!("a body is packed in an unknown way ({other})")),
+    };
+    let len = usize::try_from(take(&mut rest)?).unwrap_or(usize::MAX);
+    // The claimed size is checked before memory is taken for it: no frame shrinks further than this.
+    if len > rest.len().saturating_mul(1 << 17) {
+        return damaged(format!("a body claims {len} bytes"));
+    }
+    let plain = match base {
+        None => zstd::bulk::decompress(rest, len),
+        Some(base) => {
+            let dictionary = dictionary(&base)?;
+            zstd::bulk::Decompressor::with_dictionary(&dictionary).and_then(|mut d| d.decompress(rest, len))
+        }
+    };
+    match plain {
+        Ok(plain) if plain.len() == len => Ok(plain),
+        Ok(plain) => damaged(format!("a body has {} bytes instead of {len}", plain.len())),
+        Err(error) => damaged(format!("a body cannot be unpacked: {error}")),
+    }
+}
+
+fn put(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+fn take(bytes: &mut &[u8]) -> Outcome<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let Some((&byte, rest)) = bytes.split_first() else { break };
+        *bytes = rest;
+        number |= u64::from(byte & 0x7F) << shift;
+        if byte < 0x80 {
+            return Ok(number);
+        }
+    }
+    Err(StoreError::Damaged("a body's head is cut".into()).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn alone(packed: &[u8]) -> Outcome<Vec<u8>> {
+        unpack(packed, |_| damaged("no dictionary was expected"))
+    }
+
+    #[test]
+    fn bodies_come_back_as_they_were() {
+        for text in ["", "short", &"long ".repeat(1000), &"日本語".repeat(999)] {
+            let packed = pack(text.as_bytes());
+            assert_eq!(alone(&packed).unwrap(), text.as_bytes());
+            assert!(packed.len() <= text.len() + 1);
+        }
+    }
+
+    #[test]
+    fn a_text_that_was_kept_already_costs_next_to_nothing() {
+        let text: String = (0..500).map(|n| format!("{:x} ", n * 7919 % 10_007)).collect();
+        let frame = format!("<channel>{text}</channel>");
+        for base in [Base::Record(Seq(300)), Base::Events(vec![EventId(1), EventId(u64::MAX)])] {
+            let packed = pack_against(frame.as_bytes(), &base, text.as_bytes());
+            assert!(packed.len() < 100, "{} of {}", packed.len(), frame.len());
+            let plain = unpack(&packed, |asked| {
+                assert_eq!(*asked, base);
+                Ok(text.clone().into_bytes())
+            });
+            assert_eq!(plain.unwrap(), frame.as_bytes());
+        }
+    }
+
+    #[test]
+    fn damage_is_said_and_takes_no_memory() {
+        let packed = pack("long ".repeat(1000).as_bytes());
+        for cut in 0..packed.len() {
+            assert!(alone(&packed[..cut]).is_err(), "cut at {cut}");
+        }
+        let bomb = [&[ZSTD, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F][..], &packed[3..]].concat();
+        assert!(alone(&bomb).is_err());
+        assert!(alone(&[9, 9, 9]).is_err());
+    }
+}

@@ -1,0 +1,3 @@
+//! The proofs of the SQLite store.
+
+mod suite;
