@@ -190,7 +190,7 @@ pub enum Failure {
     /// No connection, or it broke before the reply was whole. May be retried.
     #[error("the provider could not be reached or hung up: {0}")]
     Disconnected(String),
-    /// Nothing arrived for the idle timeout. May be retried.
+    /// Nothing arrived for as long as the provider may be silent. May be retried.
     #[error("the reply stalled for {} ms", .0.as_millis())]
     Stalled(Duration),
     /// The provider asks for a pause (429, or an equivalent error object). May be retried after it.
@@ -233,7 +233,7 @@ pub enum Failure {
     /// The provider refuses this request for good (4xx). A retry of the same bytes is useless.
     #[error("the provider refused the request{}: {message}", Status(*status))]
     Refused {
-        /// The HTTP status; absent when the refusal came inside a 200 stream.
+        /// The HTTP status; absent when the refusal came inside a 200 stream without one.
         status: Option<u16>,
         /// Its words.
         message: String,
