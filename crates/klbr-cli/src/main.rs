@@ -1,0 +1,4 @@
+//! The `klbr` command.
+mod text;
+mod view;
+fn main() {}
