@@ -5,8 +5,12 @@
 //! arguments of the reply, a prefix repeats the one before. Such a body is compressed with the earlier text as
 //! its dictionary and names it, so that the same long text costs its bytes once. A dictionary has none itself.
 
+use std::cell::RefCell;
+use std::io;
+
 use klbr_core::ids::{EventId, Seq};
 use klbr_core::runtime::store::StoreError;
+use zstd::bulk::{Compressor, Decompressor};
 
 use crate::error::{Outcome, damaged};
 
@@ -30,23 +34,64 @@ pub(crate) enum Base {
 
 /// A body on its way into the database, self-contained.
 pub(crate) fn pack(bytes: &[u8]) -> Vec<u8> {
-    frame(bytes, zstd::bulk::compress(bytes, LEVEL).ok(), || vec![ZSTD])
+    if bytes.len() < SMALL {
+        return raw(bytes);
+    }
+    frame(bytes, compress(bytes, &[]), || vec![ZSTD])
 }
 
 /// A body on its way into the database, compressed against `dictionary`, which is what `base` names.
 pub(crate) fn pack_against(bytes: &[u8], base: &Base, dictionary: &[u8]) -> Vec<u8> {
     let alone = pack(bytes);
-    let with = zstd::bulk::Compressor::with_dictionary(LEVEL, dictionary)
-        .and_then(|mut compressor| compressor.compress(bytes))
-        .ok();
-    let with = frame(bytes, with, || head(base));
+    let with = frame(bytes, compress(bytes, dictionary), || head(base));
     if with.len() < alone.len() { with } else { alone }
 }
 
+thread_local! {
+    // Dear to make, cheap to use again; each of the store's threads has its own.
+    static CODERS: RefCell<Option<(Compressor<'static>, Decompressor<'static>)>> = const { RefCell::new(None) };
+}
+
+fn coders<T>(
+    code: impl FnOnce(&mut Compressor<'static>, &mut Decompressor<'static>) -> io::Result<T>,
+) -> io::Result<T> {
+    CODERS.with_borrow_mut(|coders| {
+        let (compressor, decompressor) = match coders {
+            Some(coders) => coders,
+            None => coders.insert((Compressor::new(LEVEL)?, Decompressor::new()?)),
+        };
+        code(compressor, decompressor)
+    })
+}
+
+/// Nothing when it cannot be compressed; it is then kept as it is.
+fn compress(bytes: &[u8], dictionary: &[u8]) -> Option<Vec<u8>> {
+    coders(|compressor, _| {
+        if dictionary.is_empty() {
+            return compressor.compress(bytes);
+        }
+        compressor.set_dictionary(LEVEL, dictionary)?;
+        let compressed = compressor.compress(bytes);
+        compressor.set_dictionary(LEVEL, &[])?;
+        compressed
+    })
+    .ok()
+}
+
+fn decompress(bytes: &[u8], dictionary: &[u8], len: usize) -> io::Result<Vec<u8>> {
+    coders(|_, decompressor| {
+        if dictionary.is_empty() {
+            return decompressor.decompress(bytes, len);
+        }
+        decompressor.set_dictionary(dictionary)?;
+        let plain = decompressor.decompress(bytes, len);
+        decompressor.set_dictionary(&[])?;
+        plain
+    })
+}
+
 fn frame(bytes: &[u8], compressed: Option<Vec<u8>>, head: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
-    if bytes.len() >= SMALL
-        && let Some(compressed) = compressed
-    {
+    if let Some(compressed) = compressed {
         let mut packed = head();
         put(&mut packed, bytes.len() as u64);
         packed.extend_from_slice(&compressed);
@@ -54,6 +99,10 @@ fn frame(bytes: &[u8], compressed: Option<Vec<u8>>, head: impl FnOnce() -> Vec<u
             return packed;
         }
     }
+    raw(bytes)
+}
+
+fn raw(bytes: &[u8]) -> Vec<u8> {
     let mut packed = Vec::with_capacity(bytes.len() + 1);
     packed.push(RAW);
     packed.extend_from_slice(bytes);
@@ -96,11 +145,8 @@ pub(crate) fn unpack(packed: &[u8], dictionary: impl FnOnce(&Base) -> Outcome<Ve
         return damaged(format!("a body claims {len} bytes"));
     }
     let plain = match base {
-        None => zstd::bulk::decompress(rest, len),
-        Some(base) => {
-            let dictionary = dictionary(&base)?;
-            zstd::bulk::Decompressor::with_dictionary(&dictionary).and_then(|mut d| d.decompress(rest, len))
-        }
+        None => decompress(rest, &[], len),
+        Some(base) => decompress(rest, &dictionary(&base)?, len),
     };
     match plain {
         Ok(plain) if plain.len() == len => Ok(plain),

@@ -19,7 +19,7 @@ pub(crate) struct Queued<J> {
 pub(crate) struct Lane<J> {
     sender: Mutex<Option<mpsc::Sender<Queued<J>>>>,
     room: Arc<Semaphore>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl<J: Send + 'static> Lane<J> {
@@ -34,7 +34,7 @@ impl<J: Send + 'static> Lane<J> {
         Ok(Lane {
             sender: Mutex::new(Some(sender)),
             room: Arc::new(Semaphore::new(room)),
-            thread: Mutex::new(Some(thread)),
+            thread: Some(thread),
         })
     }
 
@@ -54,23 +54,15 @@ impl<J: Send + 'static> Lane<J> {
         self.room.close();
         self.sender.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
-
-    /// Waits until the thread has ended. It does so after [`Lane::shut`].
-    pub(crate) fn join(&self) {
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread
-            && thread.join().is_err()
-        {
-            tracing::error!("a thread of the store panicked");
-        }
-    }
 }
 
 impl<J> Drop for Lane<J> {
     fn drop(&mut self) {
         self.sender.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
-            let _ = thread.join();
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("a thread of the store panicked");
         }
     }
 }

@@ -11,7 +11,7 @@ use klbr_core::ledger::{Fate, Ledger};
 use klbr_core::record::Stamped;
 use klbr_core::runtime::store::history::{call_result, fitting};
 use klbr_core::runtime::store::{Checkpoint, Hit, Kept, Memory, Search};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use sha2::{Digest, Sha256};
 
 use crate::body;
@@ -191,14 +191,34 @@ fn newest_checkpoint(conn: &Connection, agent: AgentRow) -> Outcome<Option<Check
     let mut rows = select.query([agent.first(), agent.last()])?;
     while let Some(row) = rows.next()? {
         let seq = Seq(number_of(row.get(0)?));
-        let (sum, packed): (Vec<u8>, Vec<u8>) = (row.get(1)?, row.get(2)?);
-        let whole = seq <= last && sum == Sha256::digest(&packed)[..];
-        match body::unpack(&packed, |_| damaged("a checkpoint has no dictionary")) {
-            Ok(bytes) if whole => return Ok(Some(Checkpoint { seq, bytes })),
+        match checkpoint_bytes(row)? {
+            Some(bytes) if seq <= last => return Ok(Some(Checkpoint { seq, bytes })),
             _ => tracing::warn!(%seq, "a checkpoint cannot be read and is passed over"),
         }
     }
     Ok(None)
+}
+
+/// Tells of each checkpoint of an agent whether it can be read.
+pub(crate) fn readable_checkpoints(
+    conn: &Connection,
+    agent: AgentRow,
+    mut tell: impl FnMut(Seq, bool),
+) -> Outcome<()> {
+    let mut select =
+        conn.prepare_cached("SELECT key, sum, body FROM checkpoints WHERE key BETWEEN ?1 AND ?2")?;
+    let mut rows = select.query([agent.first(), agent.last()])?;
+    while let Some(row) = rows.next()? {
+        tell(Seq(number_of(row.get(0)?)), checkpoint_bytes(row)?.is_some());
+    }
+    Ok(())
+}
+
+/// What the columns `_, sum, body` of a checkpoint hold, when it is what was written.
+fn checkpoint_bytes(row: &Row<'_>) -> Outcome<Option<Vec<u8>>> {
+    let (sum, packed): (Vec<u8>, Vec<u8>) = (row.get(1)?, row.get(2)?);
+    let bytes = body::unpack(&packed, |_| damaged("a checkpoint has no dictionary")).ok();
+    Ok(bytes.filter(|_| sum == Sha256::digest(&packed)[..]))
 }
 
 fn records_after(conn: &Connection, agent: AgentRow, after: Seq, limit: i64) -> Outcome<Vec<Stamped>> {

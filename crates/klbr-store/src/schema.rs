@@ -13,6 +13,8 @@ use crate::options::{Access, Durability, Options};
 const APPLICATION: i32 = 0x6B6C_6272;
 /// How long a connection waits for another process.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The largest file that is read through after a kill; beyond it that would take seconds.
+const CHECKED: u64 = 256 << 20;
 
 /// The scripts that make a database, in order; the schema's version is how many of them have run.
 pub(crate) const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql")];
@@ -30,16 +32,17 @@ pub enum OpenError {
         /// What is wrong with it.
         what: String,
     },
-    /// There is no store, but a damaged one was set aside here: an empty one must not take its place unasked.
+    /// There is no store, but one was set aside here, damaged or being replaced: an empty one must not take its
+    /// place unasked.
     #[error(
-        "{} is missing and {} was set aside as damaged: restore a backup, or move the damaged file away to begin anew",
+        "{} is missing and {} was set aside: restore a backup, or move that file away to begin anew",
         path.display(),
         aside.display()
     )]
     SetAside {
         /// The file that is missing.
         path: PathBuf,
-        /// The damaged one.
+        /// The one that was set aside.
         aside: PathBuf,
     },
     /// A newer release has written it.
@@ -98,8 +101,7 @@ pub(crate) fn open(path: &Path, options: Options, migrations: &[&str]) -> Result
         return Err(OpenError::SetAside { path: path.into(), aside });
     }
     let opened = connect(path, options.access).and_then(|conn| {
-        let unclean = options.access == Access::Write && had_log(path);
-        if unclean {
+        if options.access == Access::Write && was_not_closed(path) {
             quick_check(&conn)?;
         }
         let application: i32 = conn.pragma_query_value(None, "application_id", |row| row.get(0))?;
@@ -130,6 +132,30 @@ pub(crate) fn open(path: &Path, options: Options, migrations: &[&str]) -> Result
             Ok(conn)
         }
     }
+}
+
+/// A further connection that may write to a file that [`open`] has opened.
+pub(crate) fn connect_beside(path: &Path, durability: Durability) -> rusqlite::Result<Connection> {
+    let conn = connect(path, Access::Write)?;
+    prepare(&conn, durability)?;
+    Ok(conn)
+}
+
+/// Puts the whole database `fresh` in the place of the one at `path`; answers with where that is now.
+pub(crate) fn replace(fresh: &Path, path: &Path) -> std::io::Result<Option<PathBuf>> {
+    if path.exists() {
+        // A database whose log is empty is one file, and cannot be torn by what follows. One that is too damaged
+        // for that is moved with its log as it is.
+        let emptied = connect(path, Access::Write)
+            .and_then(|conn| conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())));
+        if let Err(error) = emptied {
+            tracing::warn!(%error, "the log of the store that is replaced could not be emptied");
+        }
+    }
+    let replaced = move_aside(path, REPLACED)?;
+    std::fs::rename(fresh, path)?;
+    sync_file(path)?;
+    Ok(replaced)
 }
 
 /// A further connection to a file that [`open`] has opened.
@@ -214,8 +240,10 @@ fn quick_check(conn: &Connection) -> rusqlite::Result<()> {
     Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT), Some(found)))
 }
 
-fn had_log(path: &Path) -> bool {
-    std::fs::metadata(log_of(path)).is_ok_and(|log| log.len() > 0)
+/// Whether the last process was killed, and the file is small enough to be read through before it is used.
+fn was_not_closed(path: &Path) -> bool {
+    let len = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+    len(&log_of(path)) > 0 && len(path) <= CHECKED
 }
 
 /// The write-ahead log of a database.
@@ -243,38 +271,44 @@ pub(crate) fn beside(path: &Path, what: &str) -> PathBuf {
 }
 
 const DAMAGED: &str = "damaged";
+const REPLACED: &str = "replaced";
 
 fn set_aside(path: &Path, what: String) -> OpenError {
-    let aside = beside(path, DAMAGED);
-    let moved = std::fs::rename(path, &aside).and_then(|()| {
-        for suffix in ["-wal", "-shm"] {
-            let beside = with_suffix(path, suffix);
-            if beside.exists() {
-                std::fs::rename(&beside, with_suffix(&aside, suffix))?;
-            }
-        }
-        sync_directory(path)
-    });
-    match moved {
-        Ok(()) => OpenError::Damaged { path: path.into(), aside, what },
+    match move_aside(path, DAMAGED) {
+        Ok(Some(aside)) => OpenError::Damaged { path: path.into(), aside, what },
+        Ok(None) => unavailable(path, "it is gone"),
         Err(error) => unavailable(path, error),
     }
 }
 
+/// Moves a database, with its log, to a name beside it that says why; nothing when it is not there.
+pub(crate) fn move_aside(path: &Path, why: &str) -> std::io::Result<Option<PathBuf>> {
+    let aside = beside(path, why);
+    let mut moved = None;
+    // The database goes first: without its log it would look whole.
+    for suffix in ["", "-wal", "-shm"] {
+        let file = with_suffix(path, suffix);
+        if file.exists() {
+            std::fs::rename(&file, with_suffix(&aside, suffix))?;
+            moved = Some(aside.clone());
+        }
+    }
+    sync_directory(path)?;
+    Ok(moved)
+}
+
+/// The newest database that was moved aside here.
 fn find_aside(path: &Path) -> Option<PathBuf> {
-    let start = with_suffix(Path::new(path.file_name()?), &format!(".{DAMAGED}-"));
-    let start = start.to_str()?.to_owned();
+    let name = path.file_name()?.to_str()?;
+    let starts = [DAMAGED, REPLACED].map(|why| format!("{name}.{why}-"));
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut found: Vec<PathBuf> = std::fs::read_dir(parent)
-        .ok()?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|entry| {
-            let name = entry.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            name.starts_with(&start) && !name.ends_with("-wal") && !name.ends_with("-shm")
-        })
-        .collect();
-    found.sort();
-    found.pop()
+    let aside = |entry: &PathBuf| {
+        let name = entry.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        starts.iter().any(|start| name.starts_with(start))
+            && !name.ends_with("-wal")
+            && !name.ends_with("-shm")
+    };
+    std::fs::read_dir(parent).ok()?.filter_map(|entry| Some(entry.ok()?.path())).filter(aside).max()
 }
 
 pub(crate) fn unavailable(
@@ -282,4 +316,77 @@ pub(crate) fn unavailable(
     error: impl Into<Box<dyn std::error::Error + Send + Sync>>,
 ) -> OpenError {
     OpenError::Unavailable { path: path.into(), source: error.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEXT: &str = "ALTER TABLE agents ADD COLUMN colour TEXT; UPDATE agents SET colour = 'blue';";
+    const BROKEN: &str = "UPDATE agents SET name = 'lost'; INSERT INTO nowhere VALUES (1);";
+
+    fn old_home() -> (tempfile::TempDir, PathBuf) {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("klbr.db");
+        let conn = open(&path, Options::default(), MIGRATIONS).unwrap();
+        conn.execute("INSERT INTO agents (name) VALUES ('ada')", []).unwrap();
+        (home, path)
+    }
+
+    fn version(conn: &Connection) -> u32 {
+        conn.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+    }
+
+    fn copies(home: &Path) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(home).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.to_str().unwrap().contains("klbr.db.schema-1-2")).collect()
+    }
+
+    #[test]
+    fn a_migration_copies_the_database_first() {
+        let (home, path) = old_home();
+        assert!(copies(home.path()).is_empty(), "a new database has nothing to lose");
+        let steps = [MIGRATIONS, &[NEXT, "UPDATE agents SET colour = colour || '!'"]].concat();
+        let conn = open(&path, Options::default(), &steps).unwrap();
+        let colour: String = conn.query_row("SELECT colour FROM agents", [], |row| row.get(0)).unwrap();
+        assert_eq!((version(&conn), &*colour), (3, "blue!"));
+        let [copy] = &copies(home.path())[..] else { panic!("one copy") };
+        let old = open(copy, Options { access: Access::Read, ..Options::default() }, MIGRATIONS).unwrap();
+        assert_eq!(version(&old), 1);
+        drop(open(&path, Options::default(), &steps).unwrap());
+        assert_eq!(copies(home.path()).len(), 1, "nothing to migrate, nothing to copy");
+    }
+
+    #[test]
+    fn a_broken_migration_changes_nothing() {
+        let (home, path) = old_home();
+        let steps = [MIGRATIONS, &[NEXT, BROKEN]].concat();
+        let error = open(&path, Options::default(), &steps).unwrap_err();
+        assert!(matches!(error, OpenError::Migration { to: 3, .. }), "{error:?}");
+        let conn = open(&path, Options::default(), &steps[..2]).unwrap();
+        let name: String = conn.query_row("SELECT name FROM agents", [], |row| row.get(0)).unwrap();
+        assert_eq!((version(&conn), &*name), (2, "ada"), "each step is a transaction of its own");
+        drop(conn);
+        assert_eq!(copies(home.path()).len(), 1);
+        let error = open(&path, Options::default(), MIGRATIONS).unwrap_err();
+        assert!(matches!(error, OpenError::TooNew { found: 2, known: 1, .. }), "{error:?}");
+        let reading = Options { access: Access::Read, ..Options::default() };
+        let error = open(&path, reading, &steps).unwrap_err();
+        assert!(matches!(error, OpenError::TooOld { found: 2, .. }), "{error:?}");
+    }
+
+    #[test]
+    fn what_was_moved_aside_is_not_replaced_unasked() {
+        let (home, path) = old_home();
+        let fresh = home.path().join("fresh.db");
+        copy_to(&connect(&path, Access::Read).unwrap(), &fresh).unwrap();
+        std::fs::write(log_of(&path), b"a log that was left behind").unwrap();
+        let replaced = replace(&fresh, &path).unwrap().unwrap();
+        assert!(replaced.exists() && !log_of(&path).exists());
+        drop(open(&path, Options::default(), MIGRATIONS).unwrap());
+        // As if the process had ended between the two moves.
+        std::fs::remove_file(&path).unwrap();
+        let error = open(&path, Options::default(), MIGRATIONS).unwrap_err();
+        assert!(matches!(&error, OpenError::SetAside { aside, .. } if *aside == replaced), "{error:?}");
+    }
 }

@@ -57,7 +57,7 @@ impl SqliteStore {
         let writer = match options.access {
             Access::Read => None,
             Access::Write => {
-                let beside = schema::connect(path, Access::Write).map_err(failed)?;
+                let beside = schema::connect_beside(path, options.durability).map_err(failed)?;
                 let tables = Tables::new(conn, options.durability)
                     .map_err(|fail| schema::unavailable(path, StoreError::from(fail)))?;
                 let writer = Writer::new(tables, beside, schema::log_of(path))

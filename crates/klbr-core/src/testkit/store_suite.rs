@@ -5,6 +5,7 @@
 mod commits;
 pub mod fixtures;
 mod ledger;
+pub mod load;
 mod memory;
 mod reads;
 mod search;

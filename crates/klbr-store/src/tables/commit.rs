@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::Tables;
 use crate::body::{self, Base};
-use crate::error::{Outcome, contradiction, damaged};
+use crate::error::{Outcome, contradiction};
 use crate::row::{AgentRow, event_bytes, last_seq};
 use crate::upcast::UPCASTERS;
 
@@ -171,7 +171,7 @@ impl Tables {
 }
 
 fn json<T: Serialize>(value: &T) -> Outcome<Vec<u8>> {
-    serde_json::to_vec(value).or_else(|error| damaged(format!("a record cannot be written: {error}")))
+    serde_json::to_vec(value).or_else(|error| contradiction(format!("it cannot be written: {error}")))
 }
 
 fn is_constraint(error: &rusqlite::Error) -> bool {
