@@ -19,7 +19,7 @@ pub(crate) struct Cli {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Common {
     /// The home that the agents live in
-    #[arg(long, global = true, value_name = "FOLDER", env = "KLBR_HOME", hide_env_values = true)]
+    #[arg(long, global = true, value_name = "FOLDER")]
     pub(crate) home: Option<PathBuf>,
     /// The agent, where a home has several
     #[arg(long, global = true, value_name = "NAME")]
@@ -71,6 +71,9 @@ pub(crate) enum Verb {
     /// For those who work on the agent
     #[command(subcommand)]
     Debug(Debug),
+    /// The demo's own daemon
+    #[command(hide = true)]
+    DemoDaemon,
     /// Print a completion script for a shell
     Completions {
         /// The shell

@@ -6,6 +6,7 @@ pub mod action;
 pub mod agent;
 pub mod block;
 pub mod config;
+pub mod context;
 pub mod event;
 pub mod hash;
 pub mod ids;

@@ -69,6 +69,7 @@ impl Script {
             context: FrameContext::default(),
             audience: Vec::new(),
             text: format!("<channel>\n{text}\n</channel>").into(),
+            date: None,
         })
     }
 
@@ -76,7 +77,7 @@ impl Script {
     pub fn end_turn(&mut self, returned: &[EventId]) -> Seq {
         let end = TurnEnd::Yielded;
         let returned = returned.to_vec();
-        self.record(Record::TurnEnded { turn: TurnId(1), end, returned, next_idle: None })
+        self.record(Record::TurnEnded { turn: TurnId(1), end, returned })
     }
 
     /// A reply with scratch and one call.
@@ -95,6 +96,7 @@ impl Script {
             name: name.into(),
             arguments: arguments.into(),
             class: Class::Irreversible,
+            channel: None,
             epoch: Epoch(1),
         })
     }

@@ -88,6 +88,7 @@ pub(super) async fn results_are_read_back(store: &dyn Store) {
         action,
         name: "send".into(),
         arguments: "{}".into(),
+        channel: None,
         reason: "policy".into(),
         result: result(3, held),
     });

@@ -1,0 +1,106 @@
+//! What an action answers, before it is shaped for the model.
+
+use serde::{Deserialize, Serialize};
+
+use super::Content;
+
+/// What an action answers; [`super::Hygiene`] makes the inserted result of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum Answer {
+    /// A file's lines.
+    Read(Read),
+    /// The change of one file.
+    Change(Change),
+    /// The changes of several files, in order.
+    Patch(Patch),
+    /// Any other text, an error's included.
+    Output(Output),
+    /// An earlier result again.
+    Recall(Recall),
+}
+
+/// A read of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Read {
+    /// The path as the call gave it: what the model is shown.
+    pub path: String,
+    /// The absolute, resolved path: what identifies the file.
+    pub file: String,
+    /// The whole file.
+    pub content: Content,
+    /// The first line asked for, counting from 1; the first by default.
+    pub offset: Option<u64>,
+    /// How many lines are asked for; as many as one read shows by default.
+    pub limit: Option<u64>,
+}
+
+/// A change of one file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// The path as the call gave it: what the model is shown.
+    pub path: String,
+    /// The absolute, resolved path: what identifies the file.
+    pub file: String,
+    /// The file before; absent when it is new.
+    pub before: Option<Content>,
+    /// The file now; absent when it is deleted.
+    pub after: Option<Content>,
+    /// What the tool adds after the diff.
+    pub note: Option<String>,
+}
+
+/// Changes of several files by one call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Patch {
+    /// The files' changes in the patch's order.
+    pub changes: Vec<Change>,
+    /// What the tool adds after them.
+    pub note: Option<String>,
+}
+
+/// A text that no other answer fits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Output {
+    /// The action's name.
+    pub tool: String,
+    /// The call's raw arguments.
+    pub args: String,
+    /// The whole text.
+    pub text: String,
+    /// Whether the same answer to the same call is said again.
+    pub dedupe: Dedupe,
+}
+
+/// Whether the same answer to the same call is inserted again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dedupe {
+    /// Two answers are two results, whatever they say.
+    Never,
+    /// A listing or a search: the same answer again only names the first.
+    SameResult,
+}
+
+impl Dedupe {
+    /// What holds for an action by its contract name: `list`, `glob`, `grep` and `search` are deduplicated.
+    pub fn of_tool(name: &str) -> Self {
+        match name {
+            "list" | "glob" | "grep" | "search" => Dedupe::SameResult,
+            _ => Dedupe::Never,
+        }
+    }
+}
+
+/// An earlier result, asked for again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recall {
+    /// The id as the call gave it.
+    pub target: String,
+    /// The text stored under it; absent when no result has it.
+    pub stored: Option<String>,
+    /// The first line asked for, counting from 1; the first by default.
+    pub offset: Option<u64>,
+    /// How many lines are asked for; as many as one recall shows by default.
+    pub limit: Option<u64>,
+}

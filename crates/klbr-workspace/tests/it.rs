@@ -1,0 +1,1 @@
+//! The tests of klbr-workspace that see it from outside.
