@@ -4,6 +4,13 @@ use std::error::Error as StdError;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use klbr_core::runtime::store::StoreError;
+use klbr_server::config::ConfigError;
+use klbr_server::home::TokenError;
+use klbr_server::{StartError, whole_story};
+use klbr_store::upkeep::UpkeepError;
+use klbr_store::{LockError, OpenError};
+
 /// Who can do something about an error; each has its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
@@ -121,6 +128,100 @@ impl From<io::Error> for CommandError {
         let class = if error.kind() == io::ErrorKind::BrokenPipe { Class::Pipe } else { Class::Internal };
         let hint = "check the terminal, the disk's free space and the permissions";
         CommandError::new(class, "the system refused", hint).because(error)
+    }
+}
+
+/// A daemon that did not start.
+pub(crate) fn start(error: &StartError) -> CommandError {
+    let class = match error {
+        StartError::Home { .. }
+        | StartError::Lock(_)
+        | StartError::Token(_)
+        | StartError::NotLoopback { .. }
+        | StartError::Listen { .. }
+        | StartError::Model(_)
+        | StartError::Store(_) => Class::Config,
+        StartError::Agent(_) | StartError::Ended | StartError::Stopped => Class::Internal,
+    };
+    let hint = error.hint().unwrap_or("klbr doctor says what is wrong with the home");
+    CommandError::new(class, whole_story(error), hint)
+}
+
+impl From<StartError> for CommandError {
+    fn from(error: StartError) -> Self {
+        start(&error)
+    }
+}
+
+impl From<LockError> for CommandError {
+    fn from(error: LockError) -> Self {
+        let hint = match &error {
+            LockError::Held { .. } => "stop it with klbr stop, or name another home with --home",
+            LockError::Unavailable { .. } => "the folder has to be yours and writable; klbr doctor says what is wrong",
+        };
+        CommandError::config(error.to_string(), hint).because(error)
+    }
+}
+
+impl From<ConfigError> for CommandError {
+    fn from(error: ConfigError) -> Self {
+        let hint = match &error {
+            ConfigError::UnknownKey { .. } => "klbr init in an empty folder writes a klbr.toml with every setting",
+            ConfigError::Unreadable { .. } => "make the file readable for you",
+            ConfigError::Syntax { .. } | ConfigError::Value { .. } | ConfigError::Model(_) => {
+                "correct the setting; nothing was changed"
+            }
+        };
+        CommandError::config(error.to_string(), hint).because(error)
+    }
+}
+
+impl From<TokenError> for CommandError {
+    fn from(error: TokenError) -> Self {
+        let hint = "make the file readable for you, or delete it: a new token is made then";
+        CommandError::config(error.to_string(), hint).because(error)
+    }
+}
+
+impl From<OpenError> for CommandError {
+    fn from(error: OpenError) -> Self {
+        let hint = match &error {
+            OpenError::Damaged { .. } | OpenError::SetAside { .. } => {
+                "klbr store restore BACKUP puts a backup in its place"
+            }
+            OpenError::TooNew { .. } => "use the newer klbr",
+            OpenError::TooOld { .. } => "klbr run once brings it up to date, after copying it beside itself",
+            OpenError::Foreign { .. } => "name another home with --home",
+            OpenError::Migration { .. } => "please report this; the database is as it was",
+            OpenError::Unavailable { .. } => "check the file's permissions and the disk's free space",
+        };
+        CommandError::config(error.to_string(), hint).because(error)
+    }
+}
+
+impl From<StoreError> for CommandError {
+    fn from(error: StoreError) -> Self {
+        let hint = "klbr store check says whether the database is whole";
+        CommandError::internal("the database could not be read", hint).because(error)
+    }
+}
+
+impl From<UpkeepError> for CommandError {
+    fn from(error: UpkeepError) -> Self {
+        match error {
+            UpkeepError::Open(error) => error.into(),
+            UpkeepError::Store(error) => error.into(),
+            UpkeepError::Exists { .. } => {
+                CommandError::user(error.to_string(), "name a file that is not there yet; nothing was written")
+            }
+            UpkeepError::Unfit { .. } => {
+                CommandError::user(error.to_string(), "name a whole backup; nothing was changed")
+            }
+            UpkeepError::Write { .. } => {
+                let hint = "check the folder's permissions and the disk's free space";
+                CommandError::internal(error.to_string(), hint).because(error)
+            }
+        }
     }
 }
 

@@ -5,9 +5,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use klbr_server::api::Address;
-use klbr_server::home::{Home, HomeLock, LockError};
+use klbr_server::home::Home;
+use klbr_store::{HomeLock, LockError};
 
 use crate::error::{CommandError, Outcome};
+
+/// What this program calls itself, to whoever finds a home in use.
+pub(crate) const PROGRAM: &str = concat!("klbr ", env!("CARGO_PKG_VERSION"));
 
 /// How long a daemon that has just begun is given to say where it listens.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -21,31 +25,32 @@ pub(crate) enum Holder {
     Nobody,
 }
 
-/// Finds out who holds a home. Leaves a lock that nobody contests alone.
+/// Finds out who holds a home. A home that nobody ever held is not touched.
 ///
 /// # Errors
 ///
 /// Fails when somebody holds it who does not listen.
 pub(crate) fn holder(dir: &Path) -> Outcome<Holder> {
     let home = Home::new(dir);
-    if !home.address().exists() && !home.lock().exists() {
+    if !home.lock().exists() {
         return Ok(Holder::Nobody);
     }
     let until = Instant::now() + PATIENCE;
     loop {
-        let held_by = match HomeLock::take(&home.lock()) {
+        let holder = match HomeLock::acquire(dir, PROGRAM) {
             Ok(_free) => return Ok(Holder::Nobody),
             Err(LockError::Held { holder, .. }) => holder,
             Err(error) => return Err(error.into()),
         };
         // An address that another process left behind is nobody's; a token must never go there.
-        let address = home.read_address().filter(|address| is_process(&held_by, address.pid));
-        if let Some(address) = address {
+        let is_holder = |address: &Address| holder.as_ref().is_some_and(|holder| holder.pid == address.pid);
+        if let Some(address) = home.read_address().filter(is_holder) {
             return Ok(Holder::Daemon(address));
         }
         if Instant::now() > until {
+            let who = holder.map_or("another process".to_owned(), |holder| holder.to_string());
             return Err(CommandError::config(
-                format!("{} is held by {held_by}, which does not listen", dir.display()),
+                format!("{} is held by {who}, which does not listen", dir.display()),
                 "another command may be at work there: try again, or end that process",
             ));
         }
@@ -53,17 +58,11 @@ pub(crate) fn holder(dir: &Path) -> Outcome<Holder> {
     }
 }
 
-/// Whether a holder, as the lock file names it, is this process.
-fn is_process(holder: &str, pid: u32) -> bool {
-    holder.split(|c: char| !c.is_ascii_digit()).any(|number| number.parse() == Ok(pid))
-}
-
 /// Where the daemon that holds a home listens, and the token that it takes.
 pub(crate) fn contact(dir: &Path) -> io::Result<(Address, String)> {
     let home = Home::new(dir);
-    let address = home
-        .read_address()
-        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("no daemon listens for {}", dir.display())))?;
+    let absent = || io::Error::new(io::ErrorKind::NotFound, format!("no daemon listens for {}", dir.display()));
+    let address = home.read_address().ok_or_else(absent)?;
     let token = std::fs::read_to_string(home.token())
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", home.token().display())))?;
     Ok((address, token.trim().to_owned()))
@@ -86,27 +85,5 @@ pub(crate) fn require(dir: &Path) -> Outcome {
             "make it readable for you, or name another with --home",
         )
         .because(error)),
-    }
-}
-
-impl From<LockError> for CommandError {
-    fn from(error: LockError) -> Self {
-        let hint = match &error {
-            LockError::Held { .. } => "end that process, or use another home",
-            LockError::Unusable { .. } => "the folder has to be yours and writable; klbr doctor says what is wrong",
-        };
-        CommandError::config("the home cannot be taken", hint).because(error)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_holder_is_known_by_its_number() {
-        assert!(is_process("klbr, process 4711", 4711));
-        assert!(!is_process("klbr, process 47110", 4711));
-        assert!(!is_process("another process", 4711));
     }
 }
