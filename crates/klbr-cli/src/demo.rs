@@ -14,15 +14,17 @@ use klbr_core::ids::{AgentName, Seq};
 use klbr_core::ledger::Ledger;
 use klbr_core::runtime::clock::{Clock as _, SystemClock};
 use klbr_core::update::{Happening, Update};
+use klbr_server::Daemon;
 use klbr_server::api::path;
 
 use crate::args::Demo;
 use crate::chat::session::Session;
 use crate::client::Client;
+use crate::context::{Context, start};
 use crate::error::{CommandError, Outcome};
 use crate::view::{Kind, State};
 use child::Child;
-pub(crate) use model::{NAME, Scripted};
+use model::Scripted;
 
 /// How long anything may take before the demo has failed.
 const WATCHDOG: Duration = Duration::from_secs(20);
@@ -37,6 +39,15 @@ pub(crate) async fn run(demo: &Demo) -> Outcome {
         return outcome.and(Err(error.into()));
     }
     outcome
+}
+
+/// The demo's daemon, in a process of its own: lives until it is stopped.
+pub(crate) async fn serve(context: &Context) -> Outcome {
+    let model = Scripted { pace: Duration::from_millis(40) };
+    let running = start(Daemon::new(context.config()?).model(model::NAME, model)).await?;
+    running.stop_requested().await;
+    running.shutdown().await;
+    Ok(())
 }
 
 async fn show(home: &Path, demo: &Demo) -> Outcome {

@@ -43,8 +43,8 @@ pub(crate) fn holder(dir: &Path) -> Outcome<Holder> {
             Err(error) => return Err(error.into()),
         };
         // An address that another process left behind is nobody's; a token must never go there.
-        let is_holder = |address: &Address| holder.as_ref().is_some_and(|holder| holder.pid == address.pid);
-        if let Some(address) = home.read_address().filter(is_holder) {
+        let said = std::fs::read_to_string(home.lock()).unwrap_or_default();
+        if let Some(address) = home.read_address().filter(|address| names(&said, address.pid)) {
             return Ok(Holder::Daemon(address));
         }
         if Instant::now() > until {
@@ -56,6 +56,11 @@ pub(crate) fn holder(dir: &Path) -> Outcome<Holder> {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Whether a lock file names this process as its holder.
+fn names(said: &str, pid: u32) -> bool {
+    said.split(|c: char| !c.is_ascii_digit()).any(|number| number.parse() == Ok(pid))
 }
 
 /// Where the daemon that holds a home listens, and the token that it takes.
@@ -85,5 +90,18 @@ pub(crate) fn require(dir: &Path) -> Outcome {
             "make it readable for you, or name another with --home",
         )
         .because(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_holder_is_known_by_its_number() {
+        assert!(names("klbrd 0.1.0, process 4711", 4711));
+        assert!(names(r#"{"pid":4711,"since":1,"program":"klbrd"}"#, 4711));
+        assert!(!names("klbrd 0.1.0, process 47110", 4711));
+        assert!(!names("", 4711));
     }
 }

@@ -1,4 +1,25 @@
-//! The `klbr` command.
+//! The `klbr` command: talk to agents that never stop running, and look after their home.
+
+mod args;
+mod chat;
+mod client;
+mod context;
+mod demo;
+mod error;
+mod home;
+mod offline;
 mod text;
+mod verb;
 mod view;
-fn main() {}
+mod wiring;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    match verb::run(args::Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error.report(),
+    }
+}

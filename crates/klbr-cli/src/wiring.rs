@@ -1,17 +1,15 @@
 //! The one place that reads the process: its environment, its terminal; and that puts the parts together.
 
 use std::io::{IsTerminal as _, stderr, stdin, stdout};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use klbr_core::ids::AgentName;
-use klbr_server::config::{AGENT, Config};
+use klbr_server::config::{self, AGENT, Config};
+use klbr_server::{Home, logging};
 
 use crate::args::Common;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
-
-/// The environment's name for the home.
-const HOME: &str = "KLBR_HOME";
 
 /// What a verb works with: flags, then the environment, then what the home says.
 pub(crate) fn context(common: &Common) -> Outcome<Context> {
@@ -20,18 +18,30 @@ pub(crate) fn context(common: &Common) -> Outcome<Context> {
 }
 
 fn home(common: &Common) -> Outcome<PathBuf> {
-    let given = common.home.clone().or_else(|| variable(HOME).map(PathBuf::from));
-    let usual = || variable("HOME").map(|user| PathBuf::from(user).join(".klbr"));
-    let home = given.or_else(usual).ok_or_else(|| {
-        CommandError::user("no home is known: neither --home, KLBR_HOME nor HOME is set", "name one with --home FOLDER")
+    let home = common.home.clone().or_else(|| config::home(&variable)).ok_or_else(|| {
+        let message = "no home is known: neither --home, KLBR_HOME nor HOME is set";
+        CommandError::user(message, "name one with --home FOLDER")
     })?;
     Ok(std::path::absolute(home)?)
 }
 
 /// What a home is configured with.
-pub(crate) fn config(home: &std::path::Path, agent: Option<&AgentName>) -> Outcome<Config> {
+pub(crate) fn config(home: &Path, agent: Option<&AgentName>) -> Outcome<Config> {
     let flags = |name: &str| (name == AGENT).then(|| agent.map(AgentName::to_string)).flatten();
     Ok(Config::load(home, &flags, &variable)?)
+}
+
+/// Begins to log: to the error stream, and to the home once it is there.
+pub(crate) fn log(home: &Path) -> Outcome {
+    let filter = logging::filter(&variable(config::LOG).unwrap_or_default()).map_err(|error| {
+        CommandError::config(format!("{} is no filter", config::LOG), "write it like info or klbr_server=debug,warn")
+            .because(error)
+    })?;
+    let home = Home::new(home);
+    let file = home.run().is_dir().then(|| logging::LogFile::open(&home.log()).ok()).flatten();
+    tracing::subscriber::set_global_default(logging::subscriber(filter, file)).map_err(|error| {
+        CommandError::internal("nothing can be logged", "please report this").because(error)
+    })
 }
 
 /// The editor that the operator prefers.

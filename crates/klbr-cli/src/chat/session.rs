@@ -12,7 +12,7 @@ use crate::client::follow::{News, follow};
 use crate::client::{CallError, Client};
 use crate::view::{Kind, View};
 
-pub(super) struct Session {
+pub(crate) struct Session {
     view: View,
     news: BoxStream<'static, News>,
     outbox: Outbox,
@@ -22,7 +22,7 @@ pub(super) struct Session {
 
 impl Session {
     /// A conversation that begins with what happened after a record.
-    pub(super) fn new(client: &Client, after: Seq) -> Self {
+    pub(crate) fn new(client: &Client, after: Seq) -> Self {
         Session {
             view: View::default(),
             news: follow(client.clone(), after),
@@ -32,7 +32,7 @@ impl Session {
         }
     }
 
-    pub(super) fn view(&self) -> &View {
+    pub(crate) fn view(&self) -> &View {
         &self.view
     }
 
@@ -52,7 +52,7 @@ impl Session {
     }
 
     /// Says something.
-    pub(super) fn say(&mut self, text: &str) {
+    pub(crate) fn say(&mut self, text: &str) {
         let key = self.outbox.put(Wish::Say(text.to_owned()));
         self.view.send(key, text.to_owned());
     }
@@ -65,7 +65,7 @@ impl Session {
     /// Takes in the next thing that happens; gives the update, if it is a new one.
     ///
     /// Cancel safe.
-    pub(super) async fn next(&mut self) -> Option<Update> {
+    pub(crate) async fn next(&mut self) -> Option<Update> {
         tokio::select! {
             news = self.news.next() => match news? {
                 News::Attached => {

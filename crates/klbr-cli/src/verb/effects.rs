@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::args::Effects;
 use crate::client::fresh_key;
 use crate::context::{Context, Reach};
-use crate::error::{CommandError, Outcome};
+use crate::error::Outcome;
 use crate::text::clean_line;
 
 /// Lists, allows, denies.
@@ -47,13 +47,6 @@ fn list(open: &[OpenEffect]) -> String {
 /// An effect happens in the agent's process: without a daemon none can be decided about.
 async fn decide(context: &Context, action: ActionId, allow: bool) -> Outcome {
     let client = context.require_daemon()?;
-    let known = open(context).await?;
-    if !known.iter().any(|effect| effect.action == action && effect.held) {
-        let held: Vec<String> =
-            known.iter().filter(|effect| effect.held).map(|effect| effect.action.to_string()).collect();
-        let held = if held.is_empty() { "none is held".to_owned() } else { format!("held: {}", held.join(", ")) };
-        return Err(CommandError::user(format!("no held effect has the action {action}"), held));
-    }
     let event = client.resolve(&fresh_key("cli"), action, allow).await?;
     let word = if allow { "allowed" } else { "denied" };
     context.print(&json!({ "event": event, "allow": allow }), || format!("{action} is {word} ({event})"))
