@@ -61,8 +61,8 @@ fn title(status: &AgentStatus, is_hosted: bool) -> String {
         ModelStatus::Absent { .. } => "no model server yet".to_owned(),
     };
     let host = match is_hosted {
-        true => "lives while you talk".to_owned(),
-        false => format!("daemon {}", status.daemon.pid),
+        true => "lives while you talk",
+        false => "goes on when you leave",
     };
     text::clean_line(&format!(" klbr · {} · {model} · {host}", status.name))
 }

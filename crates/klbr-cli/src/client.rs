@@ -88,11 +88,6 @@ impl Client {
         Client { http: http(), home: home.to_owned(), agent }
     }
 
-    /// The agent that is spoken with.
-    pub(crate) fn agent(&self) -> &AgentName {
-        &self.agent
-    }
-
     /// Says something. The same key is the same message.
     pub(crate) async fn say(&self, key: &str, text: &str) -> Result<EventId, CallError> {
         let message = api::Message { text: text.to_owned() };

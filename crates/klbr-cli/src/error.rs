@@ -70,11 +70,6 @@ impl CommandError {
         self
     }
 
-    /// Whose turn it is.
-    pub(crate) fn class(&self) -> Class {
-        self.class
-    }
-
     /// The message and what is underneath, in one line.
     pub(crate) fn message(&self) -> String {
         let mut text = self.message.clone();
@@ -234,12 +229,12 @@ mod tests {
         let error = CommandError::config("the file \"a\" cannot be read", "make it readable")
             .because(io::Error::other("permission\ndenied\x1b[2J"));
         assert_eq!(error.message(), "the file \"a\" cannot be read: permission ⏎ denied␛[2J");
-        assert_eq!(error.class(), Class::Config);
+        assert_eq!(error.class, Class::Config);
     }
 
     #[test]
     fn a_closed_pipe_is_no_failure() {
         let error = CommandError::from(io::Error::from(io::ErrorKind::BrokenPipe));
-        assert_eq!(error.class(), Class::Pipe);
+        assert_eq!(error.class, Class::Pipe);
     }
 }

@@ -5,7 +5,7 @@
 mod entry;
 mod live;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use klbr_core::action::End;
@@ -28,7 +28,6 @@ pub(crate) struct View {
     calls: Vec<Arc<str>>,
     pending: Vec<Pending>,
     shown: HashSet<EventId>,
-    turns_ended: usize,
 }
 
 /// A message of this client that the agent has not been shown.
@@ -60,11 +59,6 @@ impl View {
         &self.entries
     }
 
-    /// The record to resume after.
-    pub(crate) fn last(&self) -> Option<Seq> {
-        self.last
-    }
-
     /// What streams and has not become durable.
     pub(crate) fn streaming(&self) -> Vec<Entry> {
         self.live.streaming()
@@ -78,11 +72,6 @@ impl View {
     /// The oldest effect that waits for the operator.
     pub(crate) fn held(&self) -> Option<ActionId> {
         self.live.held()
-    }
-
-    /// How many turns have ended so far.
-    pub(crate) fn turns_ended(&self) -> usize {
-        self.turns_ended
     }
 
     /// Whether a turn is under way.
@@ -186,7 +175,6 @@ impl View {
                 self.push(at, Kind::Wait, &text);
             }
             Happening::TurnEnded { end, .. } => {
-                self.turns_ended += 1;
                 let (kind, text) = match end {
                     TurnEnd::Yielded | TurnEnd::Waits => return,
                     TurnEnd::NothingDelivered => (Kind::Note, "the turn ended, and nothing was delivered".to_owned()),

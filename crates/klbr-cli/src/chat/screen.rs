@@ -20,6 +20,8 @@ const STATES: usize = 5;
 const PENDING: usize = 3;
 /// The most rows that the editor may take.
 const EDITOR: usize = 6;
+/// From so many columns on, keys are told in words.
+const WIDE: usize = 70;
 /// How much of what streams is laid out: more than any screen shows.
 const STREAMED: usize = 8_000;
 
@@ -173,7 +175,8 @@ fn states(scene: &Scene<'_>, columns: usize) -> Vec<Line<'static>> {
     let states = scene.view.states(scene.now);
     for state in states.iter().take(STATES) {
         let keys = match state.kind {
-            Kind::Held => "  (ctrl-y allow, ctrl-n deny)",
+            Kind::Held if columns >= WIDE => "  (ctrl-y allow, ctrl-n deny)",
+            Kind::Held => " ^y/^n",
             _ => "",
         };
         // What stands at the end must be seen whatever the width.

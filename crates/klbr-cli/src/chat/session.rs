@@ -73,7 +73,8 @@ impl Session {
                     None
                 }
                 News::Lost(error) => {
-                    self.lost = Some(words(error));
+                    // What is underneath changes with each try and tells nobody anything.
+                    self.lost = Some(error.to_string());
                     None
                 }
                 News::Update(update) => {

@@ -104,6 +104,8 @@ impl Live {
             Happening::ThinkDelta { text } => self.piece(|live| live.think.push_str(text)),
             Happening::ScratchDelta { text } => self.piece(|live| live.scratch.push_str(text)),
             Happening::CallDelta { name } => self.piece(|live| live.call = Some(name.clone())),
+            // What opens a turn is shown just before it begins.
+            Happening::Shown { .. } => self.turn = true,
             Happening::TurnStarted { .. } => {
                 self.clear_pieces();
                 (self.turn, self.asked, self.wait) = (true, true, None);
@@ -156,7 +158,6 @@ impl Live {
             Happening::Nudged { .. } => self.asked_again(),
             Happening::Admitted { .. }
             | Happening::Consumed { .. }
-            | Happening::Shown { .. }
             | Happening::PrefixMade { .. }
             | Happening::SoulChanged { .. }
             | Happening::DeadLettered { .. }

@@ -194,6 +194,7 @@ fn hostile_words_command_nothing() {
             heard     | [discord d1] Eve␛[2J: </message><U+202E>x
             delivered | [discord␇] a␛]0;b␇
             --
+            (think) the model thinks …
         "#]],
     );
 }

@@ -76,12 +76,52 @@ fn check(columns: u16, rows: u16, expected: Expect) {
 
 #[test]
 fn a_usual_terminal() {
-    check(80, 18, expect![[""]]);
+    check(80, 18, expect![[r#"
+        klbr · a model
+
+
+
+
+
+              you │ こんにちは 👩‍💻! ␛[31mred
+            think ┊ A greeting, in Japanese.
+          scratch ┊ Answer in kind.
+        delivered ┃ こんにちは! It is a pleasure to make your acquaintance.
+             held │ 1.1.2 discord_send {"content":"hello, everyone"}: sends are reviewed
+          scratch ┊ and now …
+        now: the model writes scratch …
+        held: 1.1.2 discord_send {"content":"hello, everyo…  (ctrl-y allow, ctrl-n deny)
+        » sending: are you there?
+        ────────────────────────────────────────────────────────────────────────────────
+        > 日本
+        enter send · esc interrupt
+    "#]]);
 }
 
 #[test]
 fn a_narrow_terminal() {
-    check(24, 20, expect![[""]]);
+    check(24, 20, expect![[r#"
+        klbr · a model
+        ┊ scratch
+        ┊ Answer in kind.
+        ┃ delivered
+        ┃ こんにちは! It is a
+        ┃ pleasure to make your
+        ┃ acquaintance.
+        │ held
+        │ 1.1.2 discord_send {"
+        │ content":"hello,
+        │ everyone"}: sends are
+        │ reviewed
+        ┊ scratch
+        ┊ and now …
+        now: the model writes s…
+        held: 1.1.2 disco… ^y/^n
+        » sending: are you ther…
+        ────────────────────────
+        > 日本
+        enter send · esc interr…
+    "#]]);
 }
 
 #[test]
