@@ -21,7 +21,44 @@ fn a_pipe_says_the_same_every_time() {
         let home = Home::asking(&model.base);
         let ended = home.pipe(&["chat"], "Good morning\n\nHow are you?\nhostile\n");
         assert_eq!(ended.code, Some(0), "{ended:?}");
-        expect![[r#""#]].assert_eq(&ended.out);
+        expect![[r#"
+            you       | Good morning
+            note      | Today is 2026-11-30.
+            think     | A greeting.
+            scratch   | I greet back.
+            delivered | Good morning to you.
+            wait      | at most 10m 00s, the next word
+            wait      | woken by operator
+            you       | How are you?
+            think     | Small talk.
+            delivered | Fine.
+                      | And you?
+            wait      | at most 10m 00s, the next word
+            wait      | woken by operator
+            you       | hostile
+            think     | ␛[2J
+            scratch   | a<U+202E>b
+            delivered | ␛]0;owned␇done
+            wait      | at most 10m 00s, the next word
+        "#]          you       | Good morning
+            note      | Today is 2026-11-30.
+            think     | A greeting.
+            scratch   | I greet back.
+            delivered | Good morning to you.
+            wait      | at most 10m 00s, the next word
+            wait      | woken by operator
+            you       | How are you?
+            think     | Small talk.
+            delivered | Fine.
+                      | And you?
+            wait      | at most 10m 00s, the next word
+            wait      | woken by operator
+            you       | hostile
+            think     | ␛[2J
+            scratch   | a<U+202E>b
+            delivered | ␛]0;owned␇done
+            wait      | at most 10m 00s, the next word
+        "#]].assert_eq(&ended.out);
     }
 }
 
