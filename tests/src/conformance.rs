@@ -56,6 +56,8 @@ pub enum Error {
 pub struct Report {
     /// The areas by name.
     pub areas: Vec<Area>,
+    /// The files that could not be run.
+    pub errors: Vec<Error>,
 }
 
 /// What the cases of one file showed. Displayed, it is one line, and what failed below it.
@@ -81,15 +83,16 @@ pub struct Failure {
 }
 
 impl Report {
-    /// Whether every case of every area passed.
+    /// Whether every file could be run, and every case of it passed.
     pub fn passed(&self) -> bool {
-        self.areas.iter().all(|area| area.failures.is_empty())
+        self.errors.is_empty() && self.areas.iter().all(|area| area.failures.is_empty())
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.areas.iter().try_for_each(|area| area.fmt(f))
+        self.areas.iter().try_for_each(|area| area.fmt(f))?;
+        self.errors.iter().try_for_each(|error| writeln!(f, "{error}"))
     }
 }
 
@@ -124,7 +127,7 @@ fn shared(lookup: impl Fn(&str) -> Option<String>) -> PathBuf {
 ///
 /// # Errors
 ///
-/// Fails when the folder or a file cannot be read, or a file belongs to no known area.
+/// Fails when the folder cannot be read or has no cases. What is wrong with one file stands in the report.
 pub fn run(folder: &Path) -> Result<Report, Error> {
     let unreadable = |source| Error::Folder { folder: folder.to_owned(), source };
     let mut files = Vec::new();
@@ -138,16 +141,24 @@ pub fn run(folder: &Path) -> Result<Report, Error> {
     if files.is_empty() {
         return Err(Error::Empty(folder.to_owned()));
     }
-    let areas = files.iter().map(|file| {
-        let unreadable =
-            |source: std::io::Error| Error::File { file: file.clone(), message: source.to_string() };
-        let area = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        run_area(&area, &std::fs::read_to_string(file).map_err(unreadable)?).map_err(|error| match error {
-            Error::File { message, .. } => Error::File { file: file.clone(), message },
-            other => other,
-        })
-    });
-    Ok(Report { areas: areas.collect::<Result<_, _>>()? })
+    let mut report = Report::default();
+    for file in files {
+        match run_file(&file) {
+            Ok(area) => report.areas.push(area),
+            Err(error) => report.errors.push(error),
+        }
+    }
+    Ok(report)
+}
+
+fn run_file(file: &Path) -> Result<Area, Error> {
+    let area = file.file_stem().unwrap_or_default().to_string_lossy();
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Error::File { file: file.to_owned(), message: error.to_string() })?;
+    run_area(&area, &text).map_err(|error| match error {
+        Error::File { message, .. } => Error::File { file: file.to_owned(), message },
+        other => other,
+    })
 }
 
 /// Runs the text of one file as an area.
@@ -224,4 +235,164 @@ fn difference(expected: &Value, got: &Value) -> String {
 fn readable(value: &Value) -> String {
     let text = serde_json::to_string_pretty(value).expect("a value is JSON");
     text.replace("\\n", "\\n\n    ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    /// Runs cases that were written here; every one must pass.
+    #[track_caller]
+    fn check(area: &str, cases: &str) {
+        let area = run_area(area, &format!("{{\"about\": \"\", \"cases\": {cases}}}")).unwrap();
+        assert!(area.failures.is_empty(), "{area}");
+    }
+
+    fn environment(name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+
+    #[test]
+    fn the_shared_cases_pass() {
+        let folder = folder(environment);
+        match run(&folder) {
+            Ok(report) => assert!(report.passed(), "{report}"),
+            Err(error) if environment("CI").is_some() => panic!("{error}"),
+            // Past the capture of the test's output, so that it is seen.
+            Err(error) => writeln!(std::io::stderr(), "SKIPPED: {error}").unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_folder_is_found_by_its_variable_else_in_the_shared_one() {
+        let set = |names: &'static [(&str, &str)]| {
+            folder(move |name| names.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned()))
+        };
+        assert_eq!(
+            set(&[("KLBR_CONFORMANCE_DIR", "/cases"), ("KLBR_SHARED", "/shared")]),
+            Path::new("/cases")
+        );
+        assert_eq!(set(&[("KLBR_SHARED", "/shared")]), Path::new("/shared/conformance"));
+        assert!(set(&[]).ends_with("../shared/conformance"));
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_an_error_with_a_hint() {
+        let missing = run(Path::new("/nowhere/at/all")).unwrap_err().to_string();
+        assert!(missing.contains("/nowhere/at/all") && missing.contains("hint: set KLBR_CONFORMANCE_DIR"));
+        let empty = run(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap_err().to_string();
+        assert!(empty.contains("hint"));
+        let unknown = run_area("weather", r#"{"cases": []}"#).unwrap_err().to_string();
+        assert!(
+            unknown.contains("\"weather\"") && unknown.contains("hint: the areas are chunk_tokens, context,")
+        );
+        assert!(run_area("paths", r#"{"about": "no cases"}"#).is_err());
+        assert!(
+            run_area("paths", r#"{"cases": [{"op": "env"}]}"#).is_err(),
+            "a case has to expect something"
+        );
+    }
+
+    #[test]
+    fn a_difference_is_shown_with_what_the_case_is_about() {
+        let cases = r#"{"cases": [
+            {"about": "dots", "op": "resolve", "root": "/a", "path": "..", "expect": "/a"},
+            {"op": "unheard", "expect": null},
+            {"op": "resolve", "root": "/a", "path": ".", "expect": "/a"}
+        ]}"#;
+        let text = run_area("paths", cases).unwrap().to_string();
+        assert!(
+            text.starts_with(
+                "paths 1/3\n  case 1: dots\n    - expected\n    + got\n    - \"/a\"\n    + \"/\"\n"
+            ),
+            "{text}"
+        );
+        assert!(
+            text.contains(
+                "case 2: (says nothing about itself)\n    this case cannot be read: unknown variant `unheard`"
+            ),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_note_quotes_the_text_of_a_mode_up_to_its_next_block() {
+        check(
+            "prefix",
+            r#"[{
+            "start": {"date": "2026-01-01", "mode": "manual", "could": ["plan", "forge"], "met": [],
+                      "files": {"z.md": "z", "a.md": "a"}, "memory": "m", "mcp": {}, "plan": "", "personality": ""},
+            "tools": ["read", "commit", "python", "plan_submit"],
+            "steps": [
+                {"op": "user"}, {"op": "call", "tool": "commit"}, {"op": "set", "met": ["forge"]},
+                {"op": "call", "tool": "commit"},
+                {"op": "set", "mode": "plan", "memory": "", "files": {"z.md": "z2", "a.md": "a2"}},
+                {"op": "wrapup"}, {"op": "user"}, {"op": "set", "plan": "p", "by": "model"}, {"op": "compact"},
+                {"op": "set", "date": "2026-01-02"}, {"op": "user"}
+            ],
+            "expect": [
+                {"system": 1, "tools": ["read", "commit", "plan_submit"], "note": "<session-note>\nToday is 2026-01-01.\n</session-note>"},
+                "No repository.", null, null, null,
+                {"system": 1, "tools": ["read", "commit", "plan_submit"], "note": null},
+                {"system": 1, "tools": ["read", "commit", "plan_submit"],
+                 "note": "<session-note>\nThe permission mode is now plan:\nOne.\n\nTwo.\n\nThe person changed what is remembered; it is now:\n(none)\n\nz.md changed; it now reads:\nz2\n\na.md changed; it now reads:\na2\n</session-note>"},
+                null,
+                {"system": 1, "tools": ["read", "commit", "plan_submit"], "ask": "Summarise."},
+                null,
+                {"system": 2, "tools": ["read", "commit", "plan_submit"], "note": "<session-note>\nToday is 2026-01-02.\n</session-note>"}
+            ]
+        }]"#,
+        );
+    }
+
+    #[test]
+    fn options_of_a_case_reach_the_code() {
+        check(
+            "context",
+            r##"[{
+            "limits": {"max_lines": 3, "head_lines": 1, "tail_lines": 1},
+            "steps": [
+                {"op": "output", "id": "#00ff", "tool": "grep", "args": {"b": 1, "a": 2}, "text": "1\n2\n3\n4"},
+                {"op": "output", "id": "#0100", "tool": "grep", "args": {"a": 2, "b": 1}, "text": "1\n2\n3\n4"},
+                {"op": "recall", "id": "#0101", "target": "100", "offset": 4},
+                {"op": "recall", "id": "#0102", "target": "#beef"},
+                {"op": "compact"}
+            ],
+            "expect": [
+                "[#00ff]\n1\n[2 lines elided, full output #00ff]\n4",
+                "[#0100] Same result as #00ff.",
+                "[#0101 recall #0100 lines 4-4 of 4]\n4",
+                "[#0102] No stored result #beef in this session.",
+                ""
+            ]
+        }]"##,
+        );
+        check(
+            "reasoning",
+            r#"[{
+            "messages": [
+                {"role": "user", "content": "a"}, {"role": "assistant", "content": "b", "reasoning": "r"},
+                {"role": "user", "content": "c", "turn": false}, {"role": "assistant", "content": "d", "reasoning": "s"}
+            ],
+            "expect": [
+                {"role": "user", "content": "a"}, {"role": "assistant", "content": "b", "reasoning_content": "r"},
+                {"role": "user", "content": "c"}, {"role": "assistant", "content": "d", "reasoning_content": "s"}
+            ]
+        }]"#,
+        );
+        check(
+            "fs_access",
+            r#"[
+            {"tree": ["/a/", "/a/b"], "grants": {"/": "ro"}, "op": "read", "path": "a", "expect": {"entries": ["b"]}},
+            {"tree": ["/a/"], "grants": {"/": "commit"}, "floor": {"/a": "none"}, "op": "level", "cwd": "/a", "path": ".",
+             "expect": {"level": "none", "passage": false}}
+        ]"#,
+        );
+        check(
+            "chunk_tokens",
+            r#"[{"tokenizer": "words", "size": 1, "overlap": 9, "text": "a\r\nb", "expect": ["a\nb"]}]"#,
+        );
+    }
 }

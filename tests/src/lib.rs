@@ -6,6 +6,7 @@
 //! - [`prefix`]: whether a request extends the one before it, byte for byte.
 //! - [`proc_tree`]: a tree of processes that is hard to kill (`proc-tree`), and the judge of who still lives.
 //! - [`process`]: children of a proof, started, awaited with a watchdog, signalled, never left behind.
+//! - [`simulator`]: a seeded world around the core, with a judge of what must hold whatever happens.
 //! - [`validity`]: whether a captured request is one that any provider would take.
 
 pub mod clock;
@@ -14,4 +15,5 @@ pub mod fake_model;
 pub mod prefix;
 pub mod proc_tree;
 pub mod process;
+pub mod simulator;
 pub mod validity;

@@ -32,6 +32,9 @@ use crate::time::Timestamp;
 
 use live::Live;
 
+/// More moves than any one input can lead to; past it, something would go round for ever.
+const MAX_MOVES: u32 = 100_000;
+
 /// One agent: its durable state, and what only this process knows of it.
 #[derive(Debug)]
 pub struct Agent {
@@ -96,7 +99,11 @@ impl Agent {
             Input::Shutdown => self.handle_shutdown(),
         }
         self.expire_decisions();
-        while self.advance() {}
+        let mut moves = 0_u32;
+        while self.advance() {
+            moves += 1;
+            assert!(moves < MAX_MOVES, "the machine does not come to rest: {:?}", self.status());
+        }
     }
 
     /// What must now become durable, and what may then be done; none when there is nothing.

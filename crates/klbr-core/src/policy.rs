@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{Priority, SourceKind};
 use crate::ids::{ActionId, EventId, TurnId};
-use crate::time::Human;
 
 /// One replaceable decision. A slot has one owner at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -367,11 +366,6 @@ pub(crate) fn nudge_text(kind: NudgeKind, detail: &str) -> String {
             "The conversation up to here was summarised. Carry on where you were.".to_owned()
         }
     }
-}
-
-/// How long nothing has happened, for the idle nudge.
-pub(crate) fn quiet_text(quiet: Duration) -> String {
-    Human(quiet).to_string()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
-use klbr_core::context::levels::{Control, EffortMetadata, EffortStyle};
+use klbr_core::context::levels::{Control, Metadata, levels, request as effort_fields};
 use klbr_core::context::paths::{below, env_lines, prompt_name, resolve};
 use klbr_core::context::prefix::{Facts, Offer, Prefix, Topic};
 use klbr_core::context::proof::{Difference, Part, Verdict, compare};
@@ -322,13 +322,14 @@ fn a_file_is_named_as_shortly_as_it_can_be() {
 
 #[test]
 fn levels_follow_the_metadata() {
-    let model = |switch: bool, efforts: &[&str], effort: Option<&str>| EffortMetadata {
+    let model = |switch: bool, efforts: &[&str], effort: Option<&str>| Metadata {
         thinking_switch: switch,
-        efforts: efforts.iter().map(|effort| (*effort).to_owned()).collect(),
+        efforts: Some(efforts.iter().map(|effort| (*effort).to_owned()).collect()),
         effort: effort.map(str::to_owned),
-        effort_style: EffortStyle::Both,
+        ..Metadata::default()
     };
-    for (model, levels, control, start) in [
+    for (model, names, control, start) in [
+        (Metadata::default(), "low medium high", Control::Slider, "medium"),
         (model(false, &[], None), "default", Control::None, "default"),
         (model(false, &[], Some("high")), "default", Control::None, "default"),
         (model(false, &[], Some("off")), "default", Control::None, "default"),
@@ -338,23 +339,20 @@ fn levels_follow_the_metadata() {
         (model(false, &["low", "medium", "high"], Some("high")), "low medium high", Control::Slider, "high"),
         (model(false, &["low", "low"], None), "low", Control::None, "low"),
     ] {
-        let got = model.levels();
-        assert_eq!(
-            (got.levels.join(" ").as_str(), got.control, got.start.as_str()),
-            (levels, control, start)
-        );
+        let got = levels(&model);
+        assert_eq!((got.levels.join(" ").as_str(), got.control, got.start.as_str()), (names, control, start));
     }
-    let fields = |model: &EffortMetadata, level| serde_json::to_string(&model.fields(level)).unwrap();
+    let fields = |model: &Metadata, level| serde_json::to_string(&effort_fields(model, level)).unwrap();
     let none = model(false, &[], None);
-    assert_eq!(fields(&none, Some("default")), "{}");
-    assert_eq!(fields(&none, Some("high")), "{}");
+    assert_eq!(fields(&none, "default"), "{}");
+    assert_eq!(fields(&none, "high"), "{}");
     let switch = model(true, &[], None);
-    assert_eq!(fields(&switch, Some("off")), r#"{"chat_template_kwargs":{"enable_thinking":false}}"#);
-    assert_eq!(fields(&switch, None), "{}");
+    assert_eq!(fields(&switch, "off"), r#"{"chat_template_kwargs":{"enable_thinking":false}}"#);
+    assert_eq!(fields(&switch, ""), "{}");
     let low = model(true, &["low", "high"], Some("off"));
-    assert_eq!(fields(&low, Some("medium")), r#"{"chat_template_kwargs":{"enable_thinking":false}}"#);
+    assert_eq!(fields(&low, "medium"), r#"{"chat_template_kwargs":{"enable_thinking":false}}"#);
     assert_eq!(
-        fields(&low, Some("high")),
+        fields(&low, "high"),
         r#"{"reasoning_effort":"high","chat_template_kwargs":{"reasoning_effort":"high"}}"#
     );
 }

@@ -2,8 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use klbr_core::context::prefix::{Facts, Prefix};
+use klbr_core::context::proof::{Verdict, compare};
+use klbr_core::context::reasoning::carried;
 use klbr_core::context::{Entry, Hygiene, Limits, ResultId};
 use klbr_core::hash::Hash;
+use klbr_core::model::{AssistantMessage, Message, Parameters, Request};
+use klbr_core::record::BreakCause;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
@@ -140,8 +145,6 @@ fn check_read(reader: &Reader, text: &str, content: &[u8]) -> TestCaseResult {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
-
     #[test]
     fn a_stub_names_only_what_the_model_has(
         contents in prop::collection::vec(content(), 3),
@@ -258,6 +261,90 @@ proptest! {
             }
         } else {
             prop_assert_eq!(shown, &text);
+        }
+    }
+}
+
+/// What may happen to a prefix.
+#[derive(Clone, Debug)]
+enum Happening {
+    Turn,
+    Addition,
+    Reply { reasoning: bool },
+    Result,
+    Memory(u8),
+    Date(u8),
+    Renew(BreakCause),
+    Restart,
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    let cause = prop::sample::select(vec![BreakCause::Compaction, BreakCause::Reset, BreakCause::Model]);
+    prop_oneof![
+        3 => Just(Happening::Turn),
+        1 => Just(Happening::Addition),
+        4 => any::<bool>().prop_map(|reasoning| Happening::Reply { reasoning }),
+        4 => Just(Happening::Result),
+        1 => (0_u8..3).prop_map(Happening::Memory),
+        1 => (0_u8..3).prop_map(Happening::Date),
+        1 => cause.prop_map(Happening::Renew),
+        1 => Just(Happening::Restart),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn requests_extend_each_other_unless_a_prefix_was_made(
+        happenings in prop::collection::vec(happening(), 1..60),
+    ) {
+        let mut prefix = Prefix::new();
+        let mut facts = Facts { date: "day 0".to_owned(), ..Facts::default() };
+        let mut system = String::new();
+        let mut messages: Vec<Message> = Vec::new();
+        let mut before: Option<(u64, Request)> = None;
+        for happening in happenings {
+            match happening {
+                Happening::Turn => {
+                    let note = prefix.note(&facts).map(|note| note.to_string()).unwrap_or_default();
+                    messages.push(Message::User { text: format!("words\n{note}").into(), starts_turn: true });
+                    // A prefix that is due is made for this request, and says what it says without the note.
+                    if prefix.due().is_none() {
+                        prefix.told(&facts);
+                    }
+                }
+                Happening::Addition => messages.push(Message::User { text: "a job ended".into(), starts_turn: false }),
+                Happening::Reply { reasoning } => {
+                    let reasoning = reasoning.then(|| "thought".into());
+                    messages.push(Message::Assistant(AssistantMessage { text: "".into(), reasoning, calls: Vec::new() }));
+                }
+                Happening::Result => messages.push(Message::Tool { call_id: "c".into(), text: "[#0001]\nx".into() }),
+                Happening::Memory(n) => facts.memory = format!("memory {n}"),
+                Happening::Date(n) => facts.date = format!("day {n}"),
+                Happening::Renew(cause) => {
+                    prefix.renew(cause);
+                    if cause != BreakCause::Model {
+                        messages.clear();
+                    }
+                }
+                Happening::Restart => prefix = serde_json::from_str(&serde_json::to_string(&prefix).unwrap()).unwrap(),
+            }
+            if prefix.made(&facts).is_some() {
+                system = format!("remembered: {}", facts.memory);
+            }
+            prop_assert!(!system.contains("day"));
+            let request = Request {
+                model: "m".into(),
+                system: system.as_str().into(),
+                tools: "[]".into(),
+                messages: carried(&messages),
+                parameters: Parameters::default(),
+            };
+            if let Some((generation, before)) = &before {
+                let verdict = compare(before, &request);
+                let is_break = matches!(verdict, Verdict::Broken(_));
+                prop_assert!(!is_break || *generation < prefix.generation(), "{:?}", verdict);
+            }
+            before = Some((prefix.generation(), request));
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The tests of klbr-core that see it from outside.
 
+#![allow(clippy::unwrap_used, reason = "a failed helper is a failed test")]
+
 mod block;
 mod context;
 mod context_prefix;

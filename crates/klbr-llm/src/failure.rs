@@ -1,62 +1,40 @@
 //! What went wrong at a provider, sorted by what may be done about it.
 //!
-//! Owns the shapes and wordings of providers' errors, as responses and as frames inside a stream. Refuses
-//! to decide what follows: that is the core's policy.
+//! Owns the sorting of providers' errors, as responses and as frames inside a stream. Refuses to decide
+//! what follows: that is the core's policy.
 
 mod overflow;
+mod problem;
 pub(crate) mod retry_after;
 
 use std::time::Duration;
 
 use klbr_core::model::Failure;
 
-use crate::stream::object::{self, Object};
-
-/// An error as a provider described it.
-#[derive(Debug, Default)]
-struct Problem {
-    status: Option<u16>,
-    /// Its type and code, lower-case.
-    code: String,
-    message: String,
-    /// All of it, lower-case, to look for wordings in.
-    haystack: String,
-    limit: Option<u64>,
-}
+use self::problem::Problem;
 
 /// Where an error came.
 enum Place {
-    Response { retry_after: Option<Duration> },
+    Response { status: u16, retry_after: Option<Duration> },
     Stream { begun: bool },
 }
 
 /// Sorts a response that is no success.
 pub(crate) fn from_response(status: u16, retry_after: Option<Duration>, body: &str) -> Failure {
-    let mut problem = Object::read(body).and_then(|object| Problem::read(&object)).unwrap_or_default();
-    if problem.message.is_empty() {
-        problem.message = excerpt(body);
-    }
-    problem.haystack = body.to_lowercase();
-    problem.status = Some(status);
-    problem.sort(Place::Response { retry_after })
+    sort(Problem::of_body(body), Place::Response { status, retry_after })
 }
 
 /// Sorts an event of a stream if it is an error: by its name, or by what its data say.
 ///
 /// `begun` says that the model had already answered something: the request was not refused, then.
 pub(crate) fn from_event(name: &str, data: &str, begun: bool) -> Option<Failure> {
-    let first = if data.starts_with('[') { object::array(data)?.first().copied() } else { Some(data) };
-    let object = first.and_then(Object::read);
-    let mut problem = object.as_ref().and_then(Problem::of_frame);
-    if problem.is_none() && (names_error(name) || object.is_none() && says_unloaded(&data.to_lowercase())) {
-        problem = Some(object.as_ref().and_then(Problem::read).unwrap_or_default());
-    }
-    let mut problem = problem?;
-    if problem.message.is_empty() {
-        problem.message = excerpt(data);
-    }
-    problem.haystack = data.to_lowercase();
-    Some(problem.sort(Place::Stream { begun }))
+    let problem = if names_error(name) { Some(Problem::of_body(data)) } else { Problem::of_frame(data) };
+    Some(sort(problem?, Place::Stream { begun }))
+}
+
+/// The words of an error's body, lower-case, without what it repeats of the request.
+pub(crate) fn words(body: &str) -> String {
+    Problem::of_body(body).words
 }
 
 /// Whether an event of this name says that the reply has failed.
@@ -75,104 +53,42 @@ pub(crate) fn excerpt(text: &str) -> String {
     short
 }
 
-fn says_unloaded(haystack: &str) -> bool {
-    haystack.contains("model unloaded")
-}
+fn sort(problem: Problem, place: Place) -> Failure {
+    let Problem { status, message, words, limit } = problem;
+    let mentions = |any: &[&str]| any.iter().any(|word| words.contains(word));
+    let (status, asked, begun) = match place {
+        Place::Response { status, retry_after } => (Some(status), retry_after, false),
+        Place::Stream { begun } => (status, None, begun),
+    };
+    let retry_after = asked.or_else(|| retry_after::in_words(&words));
 
-impl Problem {
-    /// The error that a frame of a stream is, if it is one.
-    fn of_frame(frame: &Object<'_>) -> Option<Self> {
-        let kind = frame.string("type").unwrap_or_default();
-        let is_error = names_error(&kind) || frame.string("object").as_deref() == Some("error");
-        let in_choice = || {
-            let choices = frame.array("choices")?;
-            let choice = Object::read(choices.first()?)?;
-            choice.raw("error").and_then(Self::of_value)
-        };
-        let in_response = || frame.object("response")?.raw("error").and_then(Self::of_value);
-        frame
-            .raw("error")
-            .and_then(Self::of_value)
-            .or_else(in_choice)
-            .or_else(|| is_error.then(|| in_response().or_else(|| Self::read(frame)).unwrap_or_default()))
+    if overflow::is_in(status, &words) {
+        return Failure::ContextOverflow { limit: limit.or_else(|| overflow::limit_in(&words)), message };
     }
-
-    /// The error that an object describes, under one of the names that servers give it.
-    fn read(object: &Object<'_>) -> Option<Self> {
-        let named = ["error", "detail", "errors"].into_iter().find_map(|name| object.raw(name));
-        named.and_then(Self::of_value).or_else(|| Self::of_object(object))
+    // A swapped model is loaded again, and a failed call is sampled again.
+    if mentions(&[problem::UNLOADED, "tool_use_failed"]) {
+        return Failure::Provider { status, retry_after, message };
     }
-
-    /// An error as a text, an object, or a list of them; an empty one is none.
-    fn of_value(raw: &str) -> Option<Self> {
-        if let Some(message) = object::string(raw) {
-            return (!message.is_empty()).then(|| Problem { message, ..Problem::default() });
-        }
-        if let Some(items) = object::array(raw) {
-            return items.first().and_then(|item| Self::of_value(item));
-        }
-        match raw {
-            "true" => Some(Problem::default()),
-            _ => Self::of_object(&Object::read(raw)?),
-        }
+    if status == Some(429)
+        || mentions(&["rate_limit", "rate limit", "too many requests", "resource_exhausted"])
+    {
+        return Failure::RateLimited { retry_after, message };
     }
-
-    fn of_object(error: &Object<'_>) -> Option<Self> {
-        error.fields().next()?;
-        let message = ["message", "msg", "detail", "error"].into_iter().find_map(|name| error.filled(name));
-        let words = ["type", "code", "status"].into_iter().filter_map(|name| error.string(name));
-        let status = ["status_code", "status", "code", "http_status"]
-            .into_iter()
-            .filter_map(|name| error.count(name))
-            .find_map(|status| u16::try_from(status).ok().filter(|status| (400..600).contains(status)));
-        Some(Problem {
-            status,
-            code: words.collect::<Vec<_>>().join(" ").to_lowercase(),
-            message: message.unwrap_or_default(),
-            haystack: String::new(),
-            limit: error.count("n_ctx"),
-        })
+    if matches!(status, Some(401..=403)) && !mentions(&["moderation", "flagged"])
+        || mentions(&["invalid_api_key", "authentication_error"])
+    {
+        return Failure::Unauthorized { status: status.unwrap_or(401), message };
     }
-
-    fn sort(self, place: Place) -> Failure {
-        let Problem { status, code, message, haystack, limit } = self;
-        let mentions = |words: &[&str]| words.iter().any(|word| haystack.contains(word));
-        let (asked, begun) = match place {
-            Place::Response { retry_after } => (retry_after, false),
-            Place::Stream { begun } => (None, begun),
-        };
-        let retry_after = asked.or_else(|| retry_after::in_words(&haystack));
-
-        if overflow::is_in(status, &haystack) {
-            return Failure::ContextOverflow {
-                limit: limit.or_else(|| overflow::limit_in(&haystack)),
-                message,
-            };
-        }
-        if says_unloaded(&haystack) {
-            return Failure::Provider { status, retry_after, message };
-        }
-        if status == Some(429)
-            || mentions(&["rate_limit", "rate limit", "too many requests", "resource_exhausted"])
-        {
-            return Failure::RateLimited { retry_after, message };
-        }
-        if matches!(status, Some(401..=403)) && !mentions(&["moderation", "flagged"])
-            || mentions(&["invalid_api_key", "authentication_error"])
-        {
-            return Failure::Unauthorized { status: status.unwrap_or(401), message };
-        }
-        let refused = match status {
-            _ if begun => false,
-            Some(408 | 409 | 425 | 500..) => false,
-            Some(_) => true,
-            None => code.contains("invalid_request") || code.contains("not_found"),
-        };
-        if refused {
-            Failure::Refused { status, message }
-        } else {
-            Failure::Provider { status, retry_after, message }
-        }
+    let refused = match status {
+        _ if begun => false,
+        Some(408 | 409 | 425 | 500..) => false,
+        Some(_) => true,
+        None => mentions(&["invalid_request", "not_found"]),
+    };
+    if refused {
+        Failure::Refused { status, message }
+    } else {
+        Failure::Provider { status, retry_after, message }
     }
 }
 
@@ -232,6 +148,21 @@ mod tests {
             422,
             r#"{"detail":[{"loc":["body","messages"],"msg":"field required"}]}"#,
             expect![[r#"Refused { status: Some(422), message: "field required" }"#]],
+        );
+        check(
+            400,
+            r#"{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","x"],"msg":"not permitted","input":"rate limit"}]}}"#,
+            expect![[r#"Refused { status: Some(400), message: "not permitted" }"#]],
+        );
+        check(
+            400,
+            r#"{"error":{"code":400,"message":"too long","type":"exceed_context_size_error","n_ctx":4096}}"#,
+            expect![[r#"ContextOverflow { limit: Some(4096), message: "too long" }"#]],
+        );
+        check(
+            400,
+            r#"{"error":{"message":"Provider returned error","metadata":{"raw":"prompt is too long: 9 tokens > 8 maximum"}}}"#,
+            expect![[r#"ContextOverflow { limit: Some(8), message: "Provider returned error" }"#]],
         );
         check(502, "", expect![[r#"Provider { status: Some(502), retry_after: None, message: "" }"#]]);
     }

@@ -103,7 +103,8 @@ impl Http {
             .and_then(|value| retry_after::in_header(value.to_str().ok()?, SystemTime::now()));
         let body = self.redact(read_error(response).await);
         let failure = failure::from_response(status.as_u16(), asked, &body);
-        Err(Refusal { failure, answer: Some(Answer { status: status.as_u16(), body }) })
+        let answer = Answer { status: status.as_u16(), words: failure::words(&body) };
+        Err(Refusal { failure, answer: Some(answer) })
     }
 
     /// A server's words without the key, should it repeat it.
@@ -127,7 +128,8 @@ pub(crate) struct Refusal {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    pub(crate) body: String,
+    /// What it says, in lower case.
+    pub(crate) words: String,
 }
 
 impl Refusal {
@@ -157,9 +159,11 @@ impl Deadline {
         Deadline { at, after }
     }
 
+    /// Waits for a future, as long as the wait lasts.
+    ///
     /// # Errors
     ///
-    /// Fails when the wait is over before the future is.
+    /// Fails as stalled when the wait is over before the future is.
     pub(crate) async fn within<T>(self, future: impl Future<Output = T>) -> Result<T, Failure> {
         timeout_at(self.at, future).await.map_err(|_| Failure::Stalled(self.after))
     }

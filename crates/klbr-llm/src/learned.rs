@@ -63,18 +63,17 @@ pub(crate) enum Part {
     ReasoningBack,
 }
 
-/// Which of the parts that a request had its server names as the one it refuses.
-pub(crate) fn refused_part(status: u16, body: &str, sent: &[Part]) -> Option<Part> {
-    let body = body.to_lowercase();
+/// Which of the parts that a request had its server names as the one it refuses; its words are lower-case.
+pub(crate) fn refused_part(status: u16, words: &str, sent: &[Part]) -> Option<Part> {
     let refuses = matches!(status, 400 | 422);
     let named = |part: Part| match part {
-        Part::TemplateKwargs => refuses && body.contains("chat_template_kwargs"),
+        Part::TemplateKwargs => refuses && words.contains("chat_template_kwargs"),
         // llama.cpp answers 500 to an exception in a chat template.
-        Part::Effort => (refuses || status == 500) && names_effort(&body),
-        Part::MaxTokens => refuses && body.contains("max_completion_tokens"),
-        Part::RequiredCalls => refuses && body.contains("tool_choice"),
-        Part::ReasoningBack => refuses && body.contains("reasoning_content"),
-        Part::StreamOptions => refuses && body.contains("stream_options"),
+        Part::Effort => (refuses || status == 500) && names_effort(words),
+        Part::MaxTokens => refuses && words.contains("max_completion_tokens"),
+        Part::RequiredCalls => refuses && words.contains("tool_choice"),
+        Part::ReasoningBack => refuses && words.contains("reasoning_content"),
+        Part::StreamOptions => refuses && words.contains("stream_options"),
     };
     let parts = [
         Part::StreamOptions,
@@ -87,23 +86,22 @@ pub(crate) fn refused_part(status: u16, body: &str, sent: &[Part]) -> Option<Par
     parts.into_iter().find(|part| sent.contains(part) && named(*part))
 }
 
-fn names_effort(body: &str) -> bool {
-    let names = ["effort", "enable_thinking"].iter().any(|name| body.contains(name));
+fn names_effort(words: &str) -> bool {
+    let names = ["effort", "enable_thinking"].iter().any(|name| words.contains(name));
     let refuses = ["unexpected", "support", "unrecognized", "unknown", "invalid", "not permitted", "must be"];
-    names && refuses.iter().any(|word| body.contains(word))
+    names && refuses.iter().any(|word| words.contains(word))
 }
 
 /// The efforts that are left of a model's once its server refused one with these words.
-pub(crate) fn narrowed_efforts(metadata: &Metadata, refused: Option<&str>, body: &str) -> Vec<String> {
+pub(crate) fn narrowed_efforts(metadata: &Metadata, refused: Option<&str>, said: &str) -> Vec<String> {
     const KNOWN: [&str; 6] = ["minimal", "low", "medium", "high", "xhigh", "max"];
-    let body = body.to_lowercase();
-    let words: Vec<&str> = body.split(|char: char| !char.is_ascii_alphanumeric()).collect();
+    let words: Vec<&str> = said.split(|char: char| !char.is_ascii_alphanumeric()).collect();
     let advertised: Vec<&str> =
         KNOWN.into_iter().filter(|effort| Some(*effort) != refused && words.contains(effort)).collect();
     let own = metadata.efforts.clone().unwrap_or_else(|| FALLBACK.map(str::to_owned).to_vec());
     let unknown = ["unrecognized", "unknown", "not permitted", "does not support reasoning"];
     if advertised.is_empty() {
-        let takes_none = unknown.iter().any(|word| body.contains(word));
+        let takes_none = unknown.iter().any(|word| said.contains(word));
         return own.into_iter().filter(|effort| !takes_none && Some(effort.as_str()) != refused).collect();
     }
     let kept: Vec<String> = own.into_iter().filter(|effort| advertised.contains(&effort.as_str())).collect();
@@ -136,7 +134,7 @@ mod tests {
             (500, "Unexpected effort 'high', supported: low, medium", Part::Effort),
             (422, "{\"detail\":\"extra fields not permitted: stream_options\"}", Part::StreamOptions),
         ] {
-            assert_eq!(refused_part(status, body, &all), Some(part), "{body}");
+            assert_eq!(refused_part(status, &body.to_lowercase(), &all), Some(part), "{body}");
         }
         assert_eq!(refused_part(400, "bad request", &all), None);
         assert_eq!(refused_part(400, "stream_options", &[Part::Effort]), None);

@@ -30,6 +30,9 @@ pub struct Metadata {
     pub effort_style: EffortStyle,
 }
 
+/// Metadata by a model's name; an unknown one has the default.
+pub type Catalogue = BTreeMap<String, Metadata>;
+
 /// Where a request carries the effort.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -139,6 +142,3 @@ pub fn request(model: &Metadata, level: &str) -> Fields {
     }
     fields
 }
-
-/// Metadata by a model's name; an unknown one has the default.
-pub type Catalogue = BTreeMap<String, Metadata>;

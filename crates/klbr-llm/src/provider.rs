@@ -17,7 +17,7 @@ use reqwest::Response;
 use crate::config::{Config, ConfigError};
 use crate::convert::{self, Form};
 use crate::http::{Answer, Deadline, Http, Refusal, Security};
-use crate::learned::{self, Learned, Part};
+use crate::learned::{self, Learned, LearnedModel, Part};
 use crate::levels::{self, Levels, Metadata};
 
 /// A model server. Clones share their connections and what was learned.
@@ -98,10 +98,11 @@ impl Provider {
         let model = &*request.model;
         let (learned, takes_stream_options) =
             self.known(|known| (known.learned.clone(), known.takes_stream_options));
+        let learned_of_model = learned.models.get(model).cloned().unwrap_or_default();
         let mut form = Form {
             dialect: config.dialect,
             metadata: self.metadata(model),
-            learned: learned.models.get(model).cloned().unwrap_or_default(),
+            learned: learned_of_model.clone(),
             stream_options: !learned.no_stream_options,
             without_effort: false,
         };
@@ -111,7 +112,7 @@ impl Provider {
             let url = config.base_url.endpoint("chat/completions");
             let refusal = match http.post(url, written.body, deadline).await {
                 Ok(response) => {
-                    self.remember(model, &form);
+                    self.remember(model, &form, &learned_of_model);
                     return Ok((response, deadline));
                 }
                 Err(refusal) => refusal,
@@ -125,15 +126,15 @@ impl Provider {
         }
     }
 
-    /// Remembers the form that the server took.
-    fn remember(&self, model: &str, form: &Form) {
+    /// Remembers the form that the server took, where it differs from what was known.
+    fn remember(&self, model: &str, form: &Form, before: &LearnedModel) {
         self.known(|known| {
             if form.stream_options {
                 known.takes_stream_options = true;
             } else {
                 known.learned.no_stream_options = true;
             }
-            if form.learned != Default::default() {
+            if form.learned != *before {
                 known.learned.models.insert(model.to_owned(), form.learned.clone());
             }
         });
@@ -142,13 +143,13 @@ impl Provider {
 
 /// The part of a request that its refusal is about, if it is about one.
 fn refused_part(refusal: &Refusal, sent: &[Part], takes_stream_options: bool) -> Option<Part> {
-    let Answer { status, body } = refusal.answer.as_ref()?;
+    let Answer { status, words } = refusal.answer.as_ref()?;
     if !matches!(refusal.failure, Failure::Refused { .. } | Failure::Provider { .. }) {
         return None;
     }
     // Older servers refuse `stream_options` without naming it.
     let perhaps = matches!(status, 400 | 422) && sent.contains(&Part::StreamOptions) && !takes_stream_options;
-    learned::refused_part(*status, body, sent).or_else(|| perhaps.then_some(Part::StreamOptions))
+    learned::refused_part(*status, words, sent).or_else(|| perhaps.then_some(Part::StreamOptions))
 }
 
 /// Changes the form so that the refused part is not sent again.
@@ -163,7 +164,7 @@ fn avoid(part: Part, answer: &Answer, request: &Request, form: &mut Form) {
             form.without_effort = true;
             let metadata = form.learned.narrow(&form.metadata);
             let refused = request.parameters.effort.as_deref();
-            form.learned.efforts = Some(learned::narrowed_efforts(&metadata, refused, &answer.body));
+            form.learned.efforts = Some(learned::narrowed_efforts(&metadata, refused, &answer.words));
         }
     }
 }

@@ -2,8 +2,9 @@
 //! much the same.
 //!
 //! A conversation says many things twice: a frame shows the bodies of its events, an intent repeats the
-//! arguments of the reply, a prefix repeats the one before. Such a body is compressed with the earlier text as
-//! its dictionary and names it, so that the same long text costs its bytes once. A dictionary has none itself.
+//! arguments of the reply, a prefix or a checkpoint the one before, and records of one kind look alike. Such a
+//! body is compressed with the earlier one as its dictionary and names it, so that the same text costs its bytes
+//! once. A dictionary has none itself.
 
 use std::cell::RefCell;
 use std::io;
@@ -14,22 +15,32 @@ use zstd::bulk::{Compressor, Decompressor};
 
 use crate::error::{Outcome, damaged};
 
-/// Below this no compression is tried.
+/// Below this a body is not compressed by itself.
 const SMALL: usize = 128;
 const LEVEL: i32 = 1;
+/// From this size on a dictionary is farther than the cheap level reaches.
+const FAR: usize = 128 << 10;
+const FAR_LEVEL: i32 = 3;
+/// How far any reader reaches back, as a power of two.
+const FARTHEST: u32 = 27;
+/// The longest body that SQLite takes.
+const LONGEST: usize = 1_000_000_000;
 
 const RAW: u8 = 0;
 const ZSTD: u8 = 1;
 const ZSTD_RECORD: u8 = 2;
 const ZSTD_EVENTS: u8 = 3;
+const ZSTD_CHECKPOINT: u8 = 4;
 
 /// Texts of the same agent that a body is compressed against.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Base {
     /// A record's body.
     Record(Seq),
     /// The bodies of these events, one after the other.
     Events(Vec<EventId>),
+    /// A checkpoint.
+    Checkpoint(Seq),
 }
 
 /// A body on its way into the database, self-contained.
@@ -60,7 +71,12 @@ fn coders<T>(
             Some(coders) => coders,
             None => coders.insert((Compressor::new(LEVEL)?, Decompressor::new()?)),
         };
-        code(compressor, decompressor)
+        let coded = code(compressor, decompressor);
+        if coded.is_err() {
+            // Half set up, they would code the next body wrongly.
+            *coders = None;
+        }
+        coded
     })
 }
 
@@ -70,10 +86,19 @@ fn compress(bytes: &[u8], dictionary: &[u8]) -> Option<Vec<u8>> {
         if dictionary.is_empty() {
             return compressor.compress(bytes);
         }
-        compressor.set_dictionary(LEVEL, dictionary)?;
-        let compressed = compressor.compress(bytes);
+        if dictionary.len() < FAR {
+            compressor.set_dictionary(LEVEL, dictionary)?;
+            let compressed = compressor.compress(bytes)?;
+            compressor.set_dictionary(LEVEL, &[])?;
+            return Ok(compressed);
+        }
+        let reach = (dictionary.len() + bytes.len()).next_power_of_two().ilog2();
+        compressor.set_dictionary(FAR_LEVEL, dictionary)?;
+        compressor.window_log(reach.min(FARTHEST))?;
+        let compressed = compressor.compress(bytes)?;
+        compressor.window_log(0)?;
         compressor.set_dictionary(LEVEL, &[])?;
-        compressed
+        Ok(compressed)
     })
     .ok()
 }
@@ -84,9 +109,9 @@ fn decompress(bytes: &[u8], dictionary: &[u8], len: usize) -> io::Result<Vec<u8>
             return decompressor.decompress(bytes, len);
         }
         decompressor.set_dictionary(dictionary)?;
-        let plain = decompressor.decompress(bytes, len);
+        let plain = decompressor.decompress(bytes, len)?;
         decompressor.set_dictionary(&[])?;
-        plain
+        Ok(plain)
     })
 }
 
@@ -111,11 +136,8 @@ fn raw(bytes: &[u8]) -> Vec<u8> {
 
 fn head(base: &Base) -> Vec<u8> {
     match base {
-        Base::Record(seq) => {
-            let mut head = vec![ZSTD_RECORD];
-            put(&mut head, seq.0);
-            head
-        }
+        Base::Record(seq) => numbered(ZSTD_RECORD, *seq),
+        Base::Checkpoint(seq) => numbered(ZSTD_CHECKPOINT, *seq),
         Base::Events(events) => {
             let mut head = vec![ZSTD_EVENTS];
             put(&mut head, events.len() as u64);
@@ -125,6 +147,17 @@ fn head(base: &Base) -> Vec<u8> {
     }
 }
 
+fn numbered(tag: u8, seq: Seq) -> Vec<u8> {
+    let mut head = vec![tag];
+    put(&mut head, seq.0);
+    head
+}
+
+/// Whether a packed body needs no other one.
+pub(crate) fn is_self_contained(packed: &[u8]) -> bool {
+    matches!(packed.first(), Some(&(RAW | ZSTD)))
+}
+
 /// The body that was packed; `dictionary` reads what a base names.
 pub(crate) fn unpack(packed: &[u8], dictionary: impl FnOnce(&Base) -> Outcome<Vec<u8>>) -> Outcome<Vec<u8>> {
     let Some((&tag, mut rest)) = packed.split_first() else { return damaged("a body is empty") };
@@ -132,6 +165,7 @@ pub(crate) fn unpack(packed: &[u8], dictionary: impl FnOnce(&Base) -> Outcome<Ve
         RAW => return Ok(rest.to_vec()),
         ZSTD => None,
         ZSTD_RECORD => Some(Base::Record(Seq(take(&mut rest)?))),
+        ZSTD_CHECKPOINT => Some(Base::Checkpoint(Seq(take(&mut rest)?))),
         ZSTD_EVENTS => {
             let count = take(&mut rest)?;
             let events = (0..count).map(|_| take(&mut rest).map(EventId)).collect::<Outcome<_>>()?;
@@ -141,7 +175,7 @@ pub(crate) fn unpack(packed: &[u8], dictionary: impl FnOnce(&Base) -> Outcome<Ve
     };
     let len = usize::try_from(take(&mut rest)?).unwrap_or(usize::MAX);
     // The claimed size is checked before memory is taken for it: no frame shrinks further than this.
-    if len > rest.len().saturating_mul(1 << 17) {
+    if len > rest.len().saturating_mul(1 << 17).min(LONGEST) {
         return damaged(format!("a body claims {len} bytes"));
     }
     let plain = match base {
@@ -197,7 +231,8 @@ mod tests {
     fn a_text_that_was_kept_already_costs_next_to_nothing() {
         let text: String = (0..500).map(|n| format!("{:x} ", n * 7919 % 10_007)).collect();
         let frame = format!("<channel>{text}</channel>");
-        for base in [Base::Record(Seq(300)), Base::Events(vec![EventId(1), EventId(u64::MAX)])] {
+        let events = Base::Events(vec![EventId(1), EventId(u64::MAX)]);
+        for base in [Base::Record(Seq(300)), Base::Checkpoint(Seq(1)), events] {
             let packed = pack_against(frame.as_bytes(), &base, text.as_bytes());
             assert!(packed.len() < 100, "{} of {}", packed.len(), frame.len());
             let plain = unpack(&packed, |asked| {

@@ -1,8 +1,8 @@
 //! The SQLite store of klbr: what an agent's life is kept in.
 //!
 //! [`SqliteStore`] is the store port over one file: durable records with group commit, the tables that serve
-//! questions, full-text search over history. [`HomeLock`] keeps a second writer out of a home, and [`upkeep`] checks,
-//! copies, restores and exports the file.
+//! questions, full-text search over history. [`HomeLock`] keeps a second writer out of a home, and [`upkeep`]
+//! checks, copies, restores and exports the file.
 
 mod body;
 mod error;

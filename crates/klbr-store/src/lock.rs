@@ -43,7 +43,11 @@ impl fmt::Display for Holder {
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another process has it.
-    #[error("{} is in use by {}", home.display(), holder.as_ref().map_or("another process".into(), ToString::to_string))]
+    #[error(
+        "{} is in use by {}",
+        home.display(),
+        holder.as_ref().map_or("another process".into(), ToString::to_string)
+    )]
     Held {
         /// The home.
         home: PathBuf,

@@ -11,14 +11,12 @@ use klbr_core::ledger::{Fate, Ledger};
 use klbr_core::record::Stamped;
 use klbr_core::runtime::store::history::{call_result, fitting};
 use klbr_core::runtime::store::{Checkpoint, Hit, Kept, Memory, Search};
-use rusqlite::{Connection, OptionalExtension, Row, params};
-use sha2::{Digest, Sha256};
+use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::body;
 use crate::error::{Outcome, damaged};
 use crate::lane::Queued;
-use crate::row::{AgentRow, RecordRow, Unpacker, event_body, last_seq, number_of};
-use crate::tables::all_memories;
+use crate::row::{AgentRow, RECORDS, RecordRow, Unpacker, event_body, last_seq, number_of, parse_name};
+use crate::tables::{all_memories, checkpoints};
 
 /// Something to be read and answered.
 pub(crate) type Job = Box<dyn FnOnce(&Reader) + Send>;
@@ -153,12 +151,7 @@ pub(crate) fn agents(conn: &Connection) -> Outcome<Vec<AgentName>> {
          (SELECT 1 FROM records WHERE key BETWEEN id << 40 AND (id + 1 << 40) - 1) ORDER BY name",
     )?;
     let names = select.query_map([], |row| row.get::<_, String>(0))?;
-    names
-        .map(|name| {
-            let name = name?;
-            name.parse().or_else(|error| damaged(format!("an agent's name: {error}")))
-        })
-        .collect()
+    names.map(|name| parse_name(&name?)).collect()
 }
 
 /// Counts each term from its own rows.
@@ -182,16 +175,11 @@ pub(crate) fn ledger(conn: &Connection, agent: AgentRow) -> Outcome<Ledger> {
     Ok(ledger)
 }
 
-/// The newest checkpoint that is what was written.
+/// The newest checkpoint that can be read.
 fn newest_checkpoint(conn: &Connection, agent: AgentRow) -> Outcome<Option<Checkpoint>> {
     let last = last_seq(conn, agent)?;
-    let mut select = conn.prepare_cached(
-        "SELECT key, sum, body FROM checkpoints WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC",
-    )?;
-    let mut rows = select.query([agent.first(), agent.last()])?;
-    while let Some(row) = rows.next()? {
-        let seq = Seq(number_of(row.get(0)?));
-        match checkpoint_bytes(row)? {
+    for (seq, bytes) in checkpoints(conn, agent)?.into_iter().rev() {
+        match bytes {
             Some(bytes) if seq <= last => return Ok(Some(Checkpoint { seq, bytes })),
             _ => tracing::warn!(%seq, "a checkpoint cannot be read and is passed over"),
         }
@@ -199,32 +187,8 @@ fn newest_checkpoint(conn: &Connection, agent: AgentRow) -> Outcome<Option<Check
     Ok(None)
 }
 
-/// Tells of each checkpoint of an agent whether it can be read.
-pub(crate) fn readable_checkpoints(
-    conn: &Connection,
-    agent: AgentRow,
-    mut tell: impl FnMut(Seq, bool),
-) -> Outcome<()> {
-    let mut select =
-        conn.prepare_cached("SELECT key, sum, body FROM checkpoints WHERE key BETWEEN ?1 AND ?2")?;
-    let mut rows = select.query([agent.first(), agent.last()])?;
-    while let Some(row) = rows.next()? {
-        tell(Seq(number_of(row.get(0)?)), checkpoint_bytes(row)?.is_some());
-    }
-    Ok(())
-}
-
-/// What the columns `_, sum, body` of a checkpoint hold, when it is what was written.
-fn checkpoint_bytes(row: &Row<'_>) -> Outcome<Option<Vec<u8>>> {
-    let (sum, packed): (Vec<u8>, Vec<u8>) = (row.get(1)?, row.get(2)?);
-    let bytes = body::unpack(&packed, |_| damaged("a checkpoint has no dictionary")).ok();
-    Ok(bytes.filter(|_| sum == Sha256::digest(&packed)[..]))
-}
-
 fn records_after(conn: &Connection, agent: AgentRow, after: Seq, limit: i64) -> Outcome<Vec<Stamped>> {
-    let mut select = conn.prepare_cached(
-        "SELECT key, kind, version, at, body FROM records WHERE key > ?1 AND key <= ?2 ORDER BY key LIMIT ?3",
-    )?;
+    let mut select = conn.prepare_cached(RECORDS)?;
     // A number beyond every key has nothing after it.
     let Ok(after) = agent.key(after.0) else { return Ok(Vec::new()) };
     let rows = select.query_map([after, agent.last(), limit], RecordRow::read)?;
@@ -233,8 +197,7 @@ fn records_after(conn: &Connection, agent: AgentRow, after: Seq, limit: i64) -> 
 }
 
 fn record(conn: &Connection, key: i64, unpacker: &mut Unpacker) -> Outcome<Option<Stamped>> {
-    let mut select =
-        conn.prepare_cached("SELECT key, kind, version, at, body FROM records WHERE key = ?1")?;
-    let row = select.query_row([key], RecordRow::read).optional()?;
+    let mut select = conn.prepare_cached(RECORDS)?;
+    let row = select.query_row([key - 1, key, 1], RecordRow::read).optional()?;
     row.map(|row| unpacker.record(conn, &row)).transpose()
 }

@@ -1,5 +1,7 @@
 //! Records and bodies between the port's types and the database's rows.
 
+use std::collections::HashMap;
+
 use klbr_core::event::Body;
 use klbr_core::ids::{AgentName, EventId, Seq};
 use klbr_core::record::Stamped;
@@ -44,6 +46,11 @@ impl AgentRow {
     }
 }
 
+/// An agent's name as it is kept.
+pub(crate) fn parse_name(name: &str) -> Outcome<AgentName> {
+    name.parse().or_else(|error| damaged(format!("an agent's name: {error}")))
+}
+
 /// The agent of a key.
 pub(crate) fn agent_of(key: i64) -> AgentRow {
     AgentRow(key >> NUMBER_BITS)
@@ -60,6 +67,10 @@ pub(crate) fn last_seq(conn: &Connection, agent: AgentRow) -> Outcome<Seq> {
     let key: Option<i64> = select.query_row([agent.first(), agent.last()], |row| row.get(0))?;
     Ok(Seq(key.map_or(0, number_of)))
 }
+
+/// Selects the rows of the records after the key `?1` up to `?2`, at most `?3` (negative: all), in order.
+pub(crate) const RECORDS: &str =
+    "SELECT key, kind, version, at, body FROM records WHERE key > ?1 AND key <= ?2 ORDER BY key LIMIT ?3";
 
 /// A record's columns `key, kind, version, at, body`, not yet unpacked.
 pub(crate) struct RecordRow {
@@ -82,11 +93,15 @@ impl RecordRow {
     }
 }
 
-/// Reads bodies with what they were compressed against; remembers the last dictionary, since neighbours share it.
+/// Reads bodies with what they were compressed against; remembers the last dictionaries, since neighbours share
+/// them.
 #[derive(Default)]
 pub(crate) struct Unpacker {
-    last: Option<(AgentRow, Base, Vec<u8>)>,
+    dictionaries: HashMap<(AgentRow, Base), Vec<u8>>,
 }
+
+/// How many dictionaries are remembered: about one for each kind of record.
+const DICTIONARIES: usize = 64;
 
 impl Unpacker {
     /// The record of a row.
@@ -102,14 +117,15 @@ impl Unpacker {
 
     fn unpack(&mut self, conn: &Connection, agent: AgentRow, packed: &[u8]) -> Outcome<Vec<u8>> {
         body::unpack(packed, |base| {
-            if let Some((of, last, bytes)) = &self.last
-                && *of == agent
-                && last == base
-            {
+            let named = (agent, base.clone());
+            if let Some(bytes) = self.dictionaries.get(&named) {
                 return Ok(bytes.clone());
             }
             let bytes = dictionary(conn, agent, base)?;
-            self.last = Some((agent, base.clone(), bytes.clone()));
+            if self.dictionaries.len() >= DICTIONARIES {
+                self.dictionaries.clear();
+            }
+            self.dictionaries.insert(named, bytes.clone());
             Ok(bytes)
         })
     }
@@ -145,6 +161,9 @@ fn dictionary(conn: &Connection, agent: AgentRow, base: &Base) -> Outcome<Vec<u8
                 }
             }
             Ok(bytes)
+        }
+        Base::Checkpoint(seq) => {
+            damaged(format!("it needs the checkpoint at record {seq}, which may be gone"))
         }
     }
 }

@@ -59,7 +59,10 @@ pub enum OpenError {
         known: u32,
     },
     /// An older release has written it, and it is to be read only.
-    #[error("{} has schema {found} of an older release: open it for writing once, to bring it up to date", path.display())]
+    #[error(
+        "{} has schema {found} of an older release: open it for writing once, to bring it up to date",
+        path.display()
+    )]
     TooOld {
         /// The file.
         path: PathBuf,
@@ -212,8 +215,8 @@ fn migrate(path: &Path, conn: &mut Connection, version: u32, migrations: &[&str]
 
 /// Copies a database as one consistent whole to a file that does not exist yet, and syncs it.
 pub(crate) fn copy_to(conn: &Connection, to: &Path) -> rusqlite::Result<()> {
-    let name = to.to_string_lossy();
-    conn.execute("VACUUM INTO ?1", [&*name])?;
+    let name = to.to_str().ok_or_else(|| rusqlite::Error::InvalidPath(to.into()))?;
+    conn.execute("VACUUM INTO ?1", [name])?;
     // The copy is the fallback of what comes next: it has to be on the medium before that.
     sync_file(to).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }

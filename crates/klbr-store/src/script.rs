@@ -66,7 +66,8 @@ pub(crate) fn trigrams(term: &str, limit: usize) -> Vec<String> {
     trigrams
 }
 
-/// Where a piece of about `limit` bytes that begins at `start` ends: after white space if there is some in its last half.
+/// Where a piece of about `limit` bytes that begins at `start` ends: after white space if there is some in its
+/// last half.
 pub(crate) fn piece_end(text: &str, start: usize, limit: usize) -> usize {
     let rest = &text[start..];
     if rest.len() <= limit {

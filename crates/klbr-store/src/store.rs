@@ -107,11 +107,11 @@ impl SqliteStore {
         answered.await.map_err(|_| closed())?
     }
 
-    /// Waits until what is committed by now can be found.
-    async fn catch_up(&self) -> Result<(), StoreError> {
+    /// Waits until what the agent has committed by now can be found.
+    async fn catch_up(&self, agent: &AgentName) -> Result<(), StoreError> {
         let Some(writer) = &self.writer else { return Ok(()) };
         let (answer, answered) = oneshot::channel();
-        writer.send(Request::CatchUp(answer)).await?;
+        writer.send(Request::CatchUp(agent.clone(), answer)).await?;
         answered.await.map_err(|_| closed())?
     }
 }
@@ -162,7 +162,7 @@ impl Store for SqliteStore {
     }
 
     async fn search(&self, agent: &AgentName, search: Search) -> Result<Vec<Hit>, StoreError> {
-        self.catch_up().await?;
+        self.catch_up(agent).await?;
         let agent = agent.clone();
         self.read(&self.long, move |reader| reader.search(&agent, &search)).await
     }

@@ -1,20 +1,22 @@
 //! The tables as the writer changes them. Every change is part of a transaction that the writer begins and ends.
 
+mod checkpoint;
 mod commit;
 mod index;
 mod memory;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use klbr_core::ids::AgentName;
 use rusqlite::Connection;
 
-use crate::error::Outcome;
+use crate::error::{Fail, Outcome};
 use crate::options::Durability;
-use crate::row::AgentRow;
+use crate::row::{AgentRow, parse_name};
 use crate::writer::{Change, copy_log};
 
+pub(crate) use checkpoint::checkpoints;
 pub(crate) use memory::all as all_memories;
 
 /// The writing connection and what it remembers between changes.
@@ -25,20 +27,41 @@ pub(crate) struct Tables {
     bases: HashMap<AgentRow, commit::Bases>,
     places: HashMap<(Arc<str>, Option<Arc<str>>), i64>,
     /// Agents with records that the index does not cover; those of the running transaction stand apart.
-    behind: BTreeSet<AgentRow>,
-    touched: BTreeSet<AgentRow>,
+    behind: BTreeMap<AgentName, AgentRow>,
+    touched: BTreeMap<AgentName, AgentRow>,
     partly: Option<index::Partly>,
+    syncing: Syncing,
+    /// Whether the running transaction holds a part of something that was refused.
+    torn: bool,
+    /// About how many bytes were written since this was last taken.
+    pub(crate) written: usize,
+}
+
+/// What a row costs beside its body, in bytes, roughly.
+const ROW: usize = 256;
+
+/// When a transaction reaches the medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Syncing {
+    /// Before its commit is over.
+    AtOnce,
+    /// With the next one that is synced; a power cut before that takes it whole.
+    WithTheNext,
 }
 
 impl Tables {
     pub(crate) fn new(conn: Connection, durability: Durability) -> Outcome<Self> {
         let behind = conn
             .prepare(
-                "SELECT id FROM agents WHERE indexed <
+                "SELECT id, name FROM agents WHERE indexed <
                  (SELECT max(key) & 0xFFFFFFFFFF FROM records WHERE key BETWEEN id << 40 AND (id + 1 << 40) - 1)",
             )?
-            .query_map([], |row| row.get(0).map(AgentRow))?
-            .collect::<rusqlite::Result<_>>()?;
+            .query_map([], |row| Ok((AgentRow(row.get(0)?), row.get::<_, String>(1)?)))?
+            .map(|agent| {
+                let (row, name) = agent?;
+                Ok((parse_name(&name)?, row))
+            })
+            .collect::<Outcome<_>>()?;
         Ok(Tables {
             conn,
             durability,
@@ -46,37 +69,57 @@ impl Tables {
             bases: HashMap::new(),
             places: HashMap::new(),
             behind,
-            touched: BTreeSet::new(),
+            touched: BTreeMap::new(),
             partly: None,
+            syncing: Syncing::AtOnce,
+            torn: false,
+            written: 0,
         })
     }
 
-    pub(crate) fn batch(&self, sql: &str) -> rusqlite::Result<()> {
-        self.conn.execute_batch(sql)
+    /// Begins a transaction.
+    pub(crate) fn begin(&mut self, syncing: Syncing) -> rusqlite::Result<()> {
+        if self.syncing != syncing && self.durability == Durability::PowerCut {
+            self.conn.execute_batch(match syncing {
+                Syncing::AtOnce => "PRAGMA synchronous = FULL",
+                Syncing::WithTheNext => "PRAGMA synchronous = NORMAL",
+            })?;
+            self.syncing = syncing;
+        }
+        self.conn.execute_batch("BEGIN IMMEDIATE")
+    }
+
+    /// Commits the running transaction.
+    pub(crate) fn commit_all(&self) -> rusqlite::Result<()> {
+        self.conn.execute_batch("COMMIT")
     }
 
     pub(crate) fn copy_log(&self, how: &str) -> rusqlite::Result<()> {
         copy_log(&self.conn, how)
     }
 
-    /// Whether SQLite has given up the running transaction by itself.
-    pub(crate) fn is_rolled_back(&self) -> bool {
-        self.conn.is_autocommit()
+    /// Whether the running transaction must not be committed: SQLite has given it up, or it is torn.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.torn || self.conn.is_autocommit()
     }
 
     /// Runs one change so that nothing of it stays when it fails.
     pub(crate) fn within_savepoint(&mut self, change: &mut dyn Change) -> Outcome<()> {
         self.conn.execute_batch("SAVEPOINT change")?;
         let ran = change.run(self);
-        if ran.is_ok() {
-            self.conn.execute_batch("RELEASE change")?;
-        } else {
-            self.forget();
-            if !self.is_rolled_back() {
-                self.conn.execute_batch("ROLLBACK TO change; RELEASE change")?;
+        let ended = match &ran {
+            Ok(()) => self.conn.execute_batch("RELEASE change"),
+            Err(_) => {
+                self.forget();
+                // A full disk or a failed device ends the whole transaction, whatever the savepoint.
+                if self.conn.is_autocommit() {
+                    return ran;
+                }
+                self.conn.execute_batch("ROLLBACK TO change; RELEASE change")
             }
-        }
-        ran
+        };
+        self.torn |= ended.is_err();
+        ran.and(ended.map_err(Fail::from))
     }
 
     /// The running transaction is committed, or lost and to be rolled back.
@@ -87,7 +130,8 @@ impl Tables {
         }
         self.touched.clear();
         self.forget();
-        if !self.is_rolled_back()
+        self.torn = false;
+        if !self.conn.is_autocommit()
             && let Err(error) = self.conn.execute_batch("ROLLBACK")
         {
             tracing::error!(%error, "a lost transaction could not be rolled back");

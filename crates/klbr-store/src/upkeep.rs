@@ -14,9 +14,10 @@ use serde_json::json;
 
 use crate::error::{Fail, Outcome, damaged};
 use crate::options::{Access, Durability, Options};
-use crate::reader::{agents, ledger, readable_checkpoints};
-use crate::row::{AgentRow, RecordRow, Unpacker, event_body, number_of};
+use crate::reader::{agents, ledger};
+use crate::row::{AgentRow, RECORDS, RecordRow, Unpacker, event_body, number_of};
 use crate::schema::{self, MIGRATIONS, OpenError};
+use crate::tables::checkpoints;
 
 /// What a check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,8 +72,8 @@ pub enum UpkeepError {
     },
 }
 
-/// Reads everything that is kept at `path`: the file's integrity, each agent's records without a gap and in the order of
-/// time, every body, every result, and the ledger's sum. Changes nothing, not even when it finds damage.
+/// Reads everything that is kept at `path`: the file's integrity, each agent's records without a gap and in the
+/// order of time, every body, every result, and the ledger's sum. Changes nothing, not even when it finds damage.
 ///
 /// # Errors
 ///
@@ -101,11 +102,11 @@ fn check_view(conn: &Connection, report: &mut Report) -> Outcome<()> {
         let mut fault = |what: String| report.faults.push(format!("{agent}: {what}"));
         let records = check_records(conn, row, &mut fault)?;
         check_events(conn, row, &mut fault)?;
-        readable_checkpoints(conn, row, |seq, readable| {
-            if !readable {
+        for (seq, bytes) in checkpoints(conn, row)? {
+            if bytes.is_none() {
                 fault(format!("the checkpoint at record {seq} cannot be read"));
             }
-        })?;
+        }
         let ledger = ledger(conn, row)?;
         if !ledger.balances() {
             fault(format!("the ledger does not balance: {ledger}"));
@@ -117,10 +118,8 @@ fn check_view(conn: &Connection, report: &mut Report) -> Outcome<()> {
 
 fn check_records(conn: &Connection, agent: AgentRow, fault: &mut impl FnMut(String)) -> Outcome<u64> {
     let mut unpacker = Unpacker::default();
-    let mut select = conn.prepare(
-        "SELECT key, kind, version, at, body FROM records WHERE key BETWEEN ?1 AND ?2 ORDER BY key",
-    )?;
-    let mut rows = select.query([agent.first(), agent.last()])?;
+    let mut select = conn.prepare(RECORDS)?;
+    let mut rows = select.query([agent.first(), agent.last(), -1])?;
     let (mut last, mut at, mut count) = (Seq(0), i64::MIN, 0);
     while let Some(row) = rows.next()? {
         let row = RecordRow::read(row)?;
@@ -188,8 +187,8 @@ pub fn backup(path: &Path, to: &Path) -> Result<(), UpkeepError> {
     })
 }
 
-/// Puts the backup `from` in the place of the store at `path`, which is kept beside it under a name that says so; answers
-/// with that name. The caller holds the home's lock, and no store is open at `path`.
+/// Puts the backup `from` in the place of the store at `path`, which is kept beside it under a name that says so;
+/// answers with that name. The caller holds the home's lock, and no store is open at `path`.
 ///
 /// # Errors
 ///
@@ -207,8 +206,8 @@ pub fn restore(from: &Path, path: &Path) -> Result<Option<PathBuf>, UpkeepError>
         .map_err(|error| UpkeepError::Write { path: path.into(), source: Box::new(error) })
 }
 
-/// Writes an agent's life as JSON lines, oldest first: each record as `{"seq", "at", "kind", …}`, and the body of an event in
-/// `body` of the record that admits it. Answers with the number of records.
+/// Writes an agent's life as JSON lines, oldest first: each record as `{"seq", "at", "kind", …}`, and the body of
+/// an event in `body` of the record that admits it. Answers with the number of records.
 ///
 /// # Errors
 ///
@@ -225,10 +224,8 @@ fn export_view(conn: &Connection, agent: &AgentName, out: &mut dyn Write) -> Out
         return Err(StoreError::Missing(format!("agent {agent}")).into());
     };
     let mut unpacker = Unpacker::default();
-    let mut select = conn.prepare(
-        "SELECT key, kind, version, at, body FROM records WHERE key BETWEEN ?1 AND ?2 ORDER BY key",
-    )?;
-    let mut rows = select.query([row.first(), row.last()])?;
+    let mut select = conn.prepare(RECORDS)?;
+    let mut rows = select.query([row.first(), row.last(), -1])?;
     let mut count = 0;
     while let Some(columns) = rows.next()? {
         let stamped = unpacker.record(conn, &RecordRow::read(columns)?)?;

@@ -9,18 +9,19 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TryRecvError
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use klbr_core::ids::AgentName;
 use klbr_core::runtime::store::StoreError;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use crate::error::{Fail, Outcome, sorted};
 use crate::lane::Queued;
-use crate::tables::Tables;
+use crate::tables::{Syncing, Tables};
 
 /// The most requests that share one sync.
 const GROUP: usize = 256;
 /// How long the index may lag behind while nobody asks for it.
-const LAG: Duration = Duration::from_millis(100);
+const LAG: Duration = Duration::from_secs(1);
 /// The same after it could not be brought forward.
 const LAG_AFTER_FAILURE: Duration = Duration::from_secs(5);
 /// How long the index may keep the close of a store waiting; what is left is done after the next start.
@@ -37,8 +38,8 @@ pub(crate) type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
 pub(crate) enum Request {
     /// A change, durable before it is answered.
     Change(Box<dyn Change>),
-    /// Brings the history index up to what is committed.
-    CatchUp(Answer<()>),
+    /// Brings the history index of an agent up to what is committed.
+    CatchUp(AgentName, Answer<()>),
     /// Finishes, empties the log and ends.
     Close(Answer<()>),
 }
@@ -91,9 +92,10 @@ where
 pub(crate) struct Writer {
     tables: Tables,
     log: PathBuf,
-    written: usize,
     indexed: Instant,
     lag: Duration,
+    /// Whether the last step of the index left something to do.
+    more: bool,
     keeper: Option<(SyncSender<()>, JoinHandle<()>)>,
 }
 
@@ -118,19 +120,19 @@ impl Writer {
         Ok(Writer {
             tables,
             log,
-            written: 0,
             indexed: Instant::now(),
             lag: LAG,
+            more: false,
             keeper: Some((sender, thread)),
         })
     }
 
     /// Serves until every handle is gone or the store is closed.
     pub(crate) fn run(mut self, queue: &Receiver<Queued<Request>>) {
-        let mut waiting: Vec<Answer<()>> = Vec::new();
+        let mut waiting: Vec<(AgentName, Answer<()>)> = Vec::new();
         let mut closing: Option<Answer<()>> = None;
         while closing.is_none() {
-            let group = match self.next(queue, !waiting.is_empty()) {
+            let group = match self.next(queue, self.more || !waiting.is_empty()) {
                 Next::Group(group) => group,
                 Next::Idle => Vec::new(),
                 Next::Closed => break,
@@ -139,13 +141,12 @@ impl Writer {
             for Queued { job, place } in group {
                 match job {
                     Request::Change(change) => changes.push((change, place)),
-                    Request::CatchUp(answer) => waiting.push(answer),
+                    Request::CatchUp(agent, answer) => waiting.push((agent, answer)),
                     Request::Close(answer) => closing = Some(answer),
                 }
             }
             let idle = changes.is_empty();
             if !idle {
-                self.written += 4096 * changes.len();
                 self.group(changes);
             }
             if idle || !waiting.is_empty() || self.indexed.elapsed() > self.lag {
@@ -196,7 +197,7 @@ impl Writer {
     /// One transaction and one sync for all of a group; each request is answered after it.
     fn group<P>(&mut self, group: Vec<(Box<dyn Change>, P)>) {
         let mut kept = Vec::with_capacity(group.len());
-        let mut lost: Option<Arc<rusqlite::Error>> = self.tables.batch("BEGIN IMMEDIATE").err().map(Arc::new);
+        let mut lost: Option<Arc<rusqlite::Error>> = self.tables.begin(Syncing::AtOnce).err().map(Arc::new);
         for (mut change, place) in group {
             if let Some(error) = &lost {
                 change.end(Err(sorted(error)));
@@ -205,23 +206,22 @@ impl Writer {
             match self.tables.within_savepoint(&mut *change) {
                 Ok(()) => kept.push((change, place)),
                 Err(fail) => {
-                    // A full disk or a failed device ends the whole transaction, whatever the savepoint.
-                    let error = match fail {
+                    let (error, cause) = match fail {
                         Fail::Sql(error) => {
-                            let error = Arc::new(error);
-                            if self.tables.is_rolled_back() {
-                                lost = Some(error.clone());
-                            }
-                            sorted(&error)
+                            let cause = Arc::new(error);
+                            (sorted(&cause), cause)
                         }
-                        Fail::Store(error) => error,
+                        Fail::Store(error) => (error, Arc::new(rusqlite::Error::InvalidQuery)),
                     };
+                    if self.tables.is_lost() {
+                        lost = Some(cause);
+                    }
                     change.end(Err(error));
                 }
             }
         }
         if lost.is_none() {
-            lost = self.tables.batch("COMMIT").err().map(Arc::new);
+            lost = self.tables.commit_all().err().map(Arc::new);
         }
         self.tables.ended(lost.is_none());
         for (change, _place) in kept {
@@ -232,27 +232,30 @@ impl Writer {
         }
     }
 
-    /// Brings the index one step forward, and answers those who wait for it once it has caught up.
-    fn index(&mut self, waiting: &mut Vec<Answer<()>>) {
-        let failed = self.tables.index_step().err();
+    /// Brings the index one step forward, and answers those whose agent it has caught up with.
+    fn index(&mut self, waiting: &mut Vec<(AgentName, Answer<()>)>) {
+        let failed = self.tables.index_step(waiting.first().map(|(agent, _)| agent)).err();
         self.indexed = Instant::now();
         self.lag = if failed.is_some() { LAG_AFTER_FAILURE } else { LAG };
+        self.more = failed.is_none() && self.tables.is_behind();
         if let Some(fail) = failed {
             let error = Arc::new(StoreError::from(fail));
             tracing::warn!(%error, "the history index could not be brought forward; it is tried again");
-            for answer in waiting.drain(..) {
+            for (_, answer) in waiting.drain(..) {
                 let _ = answer.send(Err(StoreError::Unavailable(Box::new(error.clone()))));
             }
-        } else if !self.tables.is_behind() {
-            waiting.drain(..).for_each(|answer| drop(answer.send(Ok(()))));
+        } else {
+            for (_, answer) in waiting.extract_if(.., |(agent, _)| !self.tables.is_behind_with(agent)) {
+                let _ = answer.send(Ok(()));
+            }
         }
     }
 
     fn spare_the_log(&mut self) {
-        if self.written < LOG_SHARE {
+        if self.tables.written < LOG_SHARE {
             return;
         }
-        self.written = 0;
+        self.tables.written = 0;
         if let Some((keeper, _)) = &self.keeper {
             // A full wish list means that one is about to be granted.
             let _ = keeper.try_send(());
@@ -268,7 +271,7 @@ impl Writer {
     fn finish(&mut self) -> Outcome<()> {
         let begun = Instant::now();
         while self.tables.is_behind() && begun.elapsed() < CLOSING {
-            if self.tables.index_step().is_err() {
+            if self.tables.index_step(None).is_err() {
                 break;
             }
         }

@@ -1,9 +1,16 @@
 //! Text cut into pieces for a search index, measured in tokens.
 //!
 //! Owns where the cuts are. Refuses to know any one tokenizer: a [`Tokenizer`] says where the tokens of a text
-//! stand, and [`Words`] and [`Estimate`] are there when no other is.
+//! stand, and [`Words`] and [`Estimate`] are there when no other is. With the feature `tokenizers` there is also
+//! one that reads a model's `tokenizer.json`.
+
+#[cfg(feature = "tokenizers")]
+mod file;
 
 use std::ops::Range;
+
+#[cfg(feature = "tokenizers")]
+pub use file::{FileTokenizer, NotATokenizer};
 
 /// Says where the tokens of a text stand.
 pub trait Tokenizer {

@@ -1,6 +1,6 @@
 //! The areas of plain functions over texts and metadata: `levels`, `paths`, `reasoning`.
 
-use klbr_core::context::levels::EffortMetadata;
+use klbr_core::context::levels::{self, Metadata};
 use klbr_core::context::{paths, reasoning};
 use klbr_core::model::{AssistantMessage, Message};
 use serde::Deserialize;
@@ -12,12 +12,12 @@ pub(super) fn levels(case: &str) -> Result<Value, String> {
     #[derive(Deserialize)]
     #[serde(tag = "op", rename_all = "snake_case")]
     enum Case {
-        Levels { model: EffortMetadata },
-        Request { model: EffortMetadata, level: Option<String> },
+        Levels { model: Metadata },
+        Request { model: Metadata, level: String },
     }
     let got = match read(case)? {
-        Case::Levels { model } => serde_json::to_value(model.levels()),
-        Case::Request { model, level } => serde_json::to_value(model.fields(level.as_deref())),
+        Case::Levels { model } => serde_json::to_value(levels::levels(&model)),
+        Case::Request { model, level } => serde_json::to_value(levels::request(&model, &level)),
     };
     got.map_err(|error| error.to_string())
 }

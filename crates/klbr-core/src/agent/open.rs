@@ -10,7 +10,7 @@ use super::render;
 use crate::event::{Body, Header, Priority, SourceKind};
 use crate::ids::Fence;
 use crate::input::Command;
-use crate::policy::{NudgeKind, Question, nudge_text, quiet_text};
+use crate::policy::Question;
 use crate::record::{Record, TurnCause, WaitEnd};
 use crate::state::Phase;
 use crate::time::Timestamp;
@@ -18,7 +18,10 @@ use crate::time::Timestamp;
 impl Agent {
     pub(super) fn advance_rest(&mut self) -> bool {
         let opening = self.live.deciding.values().any(|pending| matches!(pending.then, Then::Open(_)));
-        if self.live.loading.is_some() || opening || self.state.compaction.requested.is_some() {
+        if self.live.loading.is_some() || opening {
+            return false;
+        }
+        if self.state.compaction.requested.is_some() {
             return self.advance_summary();
         }
         if let Some(by) = self.waker() {
@@ -156,7 +159,6 @@ impl Agent {
 
     fn start_turn(&mut self, cause: TurnCause, selection: &Selection, bodies: &[Body]) {
         let plan = self.live.plan.take().unwrap_or_else(|| self.configured_plan());
-        let quiet = self.now().since(self.state.last_happening);
         self.live.batch = Batch::New;
         self.live.idle_at = None;
         let has_frame = !selection.events.is_empty();
@@ -171,10 +173,6 @@ impl Agent {
             model: plan.model,
             effort: plan.effort,
         });
-        if cause == TurnCause::Idle {
-            let text = nudge_text(NudgeKind::Idle, &quiet_text(quiet)).into();
-            self.ask(Question::Nudge { kind: NudgeKind::Idle, text }, Then::Nudge(NudgeKind::Idle));
-        }
     }
 
     fn make_frame(&mut self, selection: &Selection, bodies: &[Body], addition: bool) {

@@ -13,27 +13,27 @@ use crate::model::{
     AssistantMessage, Call, Delta, Failure, Message, Parameters, RawCall, Request, Sampled, ToolChoice,
 };
 use crate::policy::{NudgeKind, Question, nudge_text};
-use crate::record::{Record, TurnEnd};
+use crate::record::{Record, TurnCause, TurnEnd};
 use crate::state::{Stage, Turn};
+use crate::time::Human;
 
 impl Agent {
     /// At a step boundary: what comes before the next request, and then the request.
     pub(super) fn advance_due(&mut self) -> bool {
-        if self.live.loading.is_some() || self.state.compaction.requested.is_some() {
-            return self.advance_summary();
+        if self.live.loading.is_some() {
+            return false;
         }
         if self.advance_summary() {
             return true;
         }
-        if self.live.is_asking(Then::Compact) || self.live.is_asking(Then::AskForSummary) {
+        let asking = self.live.is_asking(Then::Compact) || self.live.is_asking(Then::AskForSummary);
+        let nudging = self.live.deciding.values().any(|pending| matches!(pending.then, Then::Nudge(_)));
+        if asking || nudging || self.state.compaction.requested.is_some() {
             return false;
         }
         let Some(turn) = self.state.turn() else { return false };
         let nudge = self.nudge_due(turn);
         if let Some((kind, text)) = nudge {
-            if self.live.is_asking(Then::Nudge(kind)) {
-                return false;
-            }
             self.ask(Question::Nudge { kind, text: text.into() }, Then::Nudge(kind));
             return true;
         }
@@ -56,11 +56,17 @@ impl Agent {
     /// A nudge that has to stand in front of the next request.
     fn nudge_due(&self, turn: &Turn) -> Option<(NudgeKind, String)> {
         let asked = |kind| turn.nudged.contains(&kind) || self.live.declined.contains(&kind);
-        if let Some(Message::Assistant(_)) = self.state.transcript.messages().last() {
-            return Some((NudgeKind::Continue, nudge_text(NudgeKind::Continue, "")));
+        if turn.cause == TurnCause::Idle && turn.steps == 0 && !asked(NudgeKind::Idle) {
+            let quiet = self.now().since(self.state.last_happening);
+            return Some((NudgeKind::Idle, nudge_text(NudgeKind::Idle, &Human(quiet).to_string())));
         }
-        if asked(NudgeKind::WrapUp) {
-            return None;
+        match self.state.transcript.messages().last() {
+            None | Some(Message::Assistant(_)) => {
+                return Some((NudgeKind::Continue, nudge_text(NudgeKind::Continue, "")));
+            }
+            Some(Message::Tool { .. }) if !asked(NudgeKind::WrapUp) => {}
+            // One message of the harness's stands in front of a request at most.
+            Some(Message::Tool { .. } | Message::User { .. }) => return None,
         }
         let limits = &self.config.limits;
         let limit = match &turn.failing {

@@ -6,9 +6,9 @@ use super::lines::lines;
 use super::read::printable;
 use super::{Change, content};
 
-/// A change as it is shown; `inside` is what the bracket begins with.
+/// A change as it is shown, alone or inside of a patch's result.
 pub(super) struct Shown {
-    /// The bracket, without its opening and what it begins with.
+    /// The bracket after its `[`, and after the id where the bracket has one.
     pub(super) bracket: String,
     /// What stands beside the bracket, on its line.
     pub(super) beside: Option<String>,

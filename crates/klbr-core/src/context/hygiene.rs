@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::cap::cap;
+use super::insertion::{self, Insertion, Stored};
+use super::read;
 use super::table::table;
-use super::{Answer, Change, Content, Dedupe, Limits, Output, Patch, Read, Recall, ResultId};
-use super::{change, read, recall};
+use super::{Answer, Dedupe, Limits, Output, Read, ResultId};
 use crate::hash::Hash;
 
 /// What the context remembers of the results inserted so far. Part of an agent's checkpoint.
@@ -31,46 +31,6 @@ pub struct Hygiene {
     history: Vec<ReadRow>,
     /// The newest content that the agent saw or made of each file.
     seen: BTreeMap<String, Hash>,
-}
-
-/// A result, ready to be inserted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Insertion {
-    /// The text that the model reads, beginning with the bracket.
-    pub text: String,
-    /// What is remembered of it; recorded with the text.
-    pub entry: Entry,
-    stored: Stored,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Stored {
-    /// The text from this byte on.
-    InText(usize),
-    Apart(String),
-}
-
-impl Insertion {
-    /// The result's id.
-    pub fn id(&self) -> ResultId {
-        self.entry.id
-    }
-
-    /// The result in full: before any cap, and for a stub the text that it stands for. What a recall shows.
-    pub fn stored(&self) -> &str {
-        match &self.stored {
-            Stored::InText(from) => &self.text[*from..],
-            Stored::Apart(text) => text,
-        }
-    }
-
-    /// Where in the text the full result begins, when all of it is there; else it has to be kept beside it.
-    pub fn stored_in_text(&self) -> Option<usize> {
-        match &self.stored {
-            Stored::InText(from) => Some(*from),
-            Stored::Apart(_) => None,
-        }
-    }
 }
 
 /// What is remembered of one result. Recorded with it, and enough to restore a [`Hygiene`].
@@ -165,7 +125,7 @@ impl Hygiene {
     }
 
     /// The id that a recall's target means, if such a result was given. Its stored text is what
-    /// [`Recall::stored`] wants.
+    /// [`super::Recall::stored`] wants.
     pub fn resolve(&self, target: &str) -> Option<ResultId> {
         target.parse().ok().filter(|id: &ResultId| (1..=self.last).contains(&id.number()))
     }
@@ -195,10 +155,10 @@ impl Hygiene {
     pub fn plan(&self, id: ResultId, answer: &Answer, limits: &Limits) -> Insertion {
         match answer {
             Answer::Read(read) => self.plan_read(id, read, limits),
-            Answer::Change(change) => plan_change(id, change, limits),
-            Answer::Patch(patch) => plan_patch(id, patch, limits),
+            Answer::Change(change) => insertion::change(id, change, limits),
+            Answer::Patch(patch) => insertion::patch(id, patch, limits),
             Answer::Output(output) => self.plan_output(id, output, limits),
-            Answer::Recall(recall) => plan_recall(id, recall, limits),
+            Answer::Recall(recall) => insertion::recall(id, recall, limits),
         }
     }
 
@@ -301,81 +261,8 @@ impl Hygiene {
                 Trace::Listing { key }
             }
         };
-        capped(format!("[{id}]\n"), &output.text, Entry { id, trace }, limits)
+        insertion::capped(format!("[{id}]\n"), &output.text, Entry { id, trace }, limits)
     }
-}
-
-fn plan_change(id: ResultId, answer: &Change, limits: &Limits) -> Insertion {
-    let shown = change::show(answer);
-    let entry = Entry { id, trace: Trace::Changes { files: vec![changed(answer)] } };
-    let mut body = shown.beside.unwrap_or_default();
-    let separator = if body.is_empty() { "\n" } else { " " };
-    push_line(&mut body, &shown.diff);
-    let header = format!("[{id} {}", shown.bracket);
-    let mut insertion = match body.is_empty() {
-        true => Insertion { stored: Stored::InText(header.len()), text: header, entry },
-        false => capped(header + separator, &body, entry, limits),
-    };
-    add_note(&mut insertion, answer.note.as_deref());
-    insertion
-}
-
-fn plan_patch(id: ResultId, patch: &Patch, limits: &Limits) -> Insertion {
-    if let [one] = patch.changes.as_slice() {
-        let note =
-            [one.note.as_deref(), patch.note.as_deref()].into_iter().flatten().collect::<Vec<_>>().join("\n");
-        return plan_change(id, &Change { note: (!note.is_empty()).then_some(note), ..one.clone() }, limits);
-    }
-    let mut body = String::new();
-    for answer in &patch.changes {
-        let shown = change::show(answer);
-        let beside = shown.beside.map(|beside| format!(" {beside}")).unwrap_or_default();
-        push_line(&mut body, &format!("[{}{beside}", shown.bracket));
-        push_line(&mut body, &shown.diff);
-        push_line(&mut body, answer.note.as_deref().unwrap_or_default());
-    }
-    let files = patch.changes.iter().map(changed).collect();
-    let entry = Entry { id, trace: Trace::Changes { files } };
-    let mut insertion = capped(format!("[{id}]\n"), &body, entry, limits);
-    add_note(&mut insertion, patch.note.as_deref());
-    insertion
-}
-
-fn plan_recall(id: ResultId, answer: &Recall, limits: &Limits) -> Insertion {
-    let entry = Entry { id, trace: Trace::Plain };
-    let (head, body) = match recall::show(answer, id, limits) {
-        recall::Shown::Lines { header, text } => (header + "\n", text.to_owned()),
-        recall::Shown::Sentence(sentence) => (format!("[{id}] "), sentence),
-    };
-    Insertion { stored: Stored::InText(head.len()), text: head + &body, entry }
-}
-
-/// A result whose body is capped when it is long.
-fn capped(head: String, body: &str, entry: Entry, limits: &Limits) -> Insertion {
-    match cap(body, entry.id, limits) {
-        Some(short) => Insertion { text: head + &short, entry, stored: Stored::Apart(body.to_owned()) },
-        None => Insertion { stored: Stored::InText(head.len()), text: head + body, entry },
-    }
-}
-
-/// A note follows what was made, capped or not, and is part of what is stored.
-fn add_note(insertion: &mut Insertion, note: Option<&str>) {
-    let Some(note) = note else { return };
-    push_line(&mut insertion.text, note);
-    if let Stored::Apart(stored) = &mut insertion.stored {
-        push_line(stored, note);
-    }
-}
-
-fn push_line(text: &mut String, line: &str) {
-    if !text.is_empty() && !line.is_empty() {
-        text.push('\n');
-    }
-    text.push_str(line);
-}
-
-fn changed(change: &Change) -> Changed {
-    Changed { file: change.file.clone(), hash: change.after.as_ref().map(Content::hash) }
 }
 
 /// What was asked and answered, as one hash: arguments are compared as JSON with sorted keys.

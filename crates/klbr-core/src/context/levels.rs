@@ -1,4 +1,4 @@
-//! The effort levels of a model, and what each puts into a request.
+//! The effort levels that a model offers, and what each puts into a request.
 //!
 //! Owns the rules over a model's metadata. Refuses to send a level that the model does not offer: it is read as
 //! the level that a conversation starts with.
@@ -7,20 +7,24 @@ use serde::{Deserialize, Serialize};
 
 /// The level that switches thinking off.
 pub const OFF: &str = "off";
-/// The level of a model that takes no efforts: its own.
+/// The one level of a model that takes no efforts: its own.
 pub const DEFAULT: &str = "default";
+/// The efforts of a model whose metadata do not say, in offering order.
+pub const FALLBACK: [&str; 3] = ["low", "medium", "high"];
 
-/// What a model's metadata says about its effort.
+/// What a model's metadata say about its efforts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct EffortMetadata {
+pub struct Metadata {
     /// Whether its server turns thinking off for `chat_template_kwargs.enable_thinking: false`.
     pub thinking_switch: bool,
-    /// The efforts it takes, in offering order; empty when it takes none.
-    pub efforts: Vec<String>,
-    /// The level a conversation is meant to start with.
+    /// The efforts it takes, in offering order; empty when it takes none, absent for [`FALLBACK`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub efforts: Option<Vec<String>>,
+    /// The level that a conversation is meant to start with.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
-    /// Where an effort goes in a request.
+    /// Where a request carries an effort.
     pub effort_style: EffortStyle,
 }
 
@@ -40,11 +44,11 @@ pub enum EffortStyle {
 /// The levels that a model offers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Levels {
-    /// The levels in offering order; never empty.
+    /// The levels in offering order; never empty, and none twice.
     pub levels: Vec<String>,
     /// How a choice among them is shown.
     pub control: Control,
-    /// The level a conversation starts with.
+    /// The level that a conversation starts with.
     pub start: String,
 }
 
@@ -52,31 +56,29 @@ pub struct Levels {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Control {
-    /// There is one level, and nothing to choose.
+    /// Not at all: there is only one level.
     None,
-    /// Thinking is on or off.
+    /// As a switch between off and the other one.
     Switch,
-    /// A slider, or a list.
+    /// As a slider or a list, in offering order.
     Slider,
 }
 
-/// What a request in the OpenAI chat dialect carries for a level.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct EffortFields {
-    /// The top-level field of this name.
+/// What a request in the OpenAI chat dialect carries for a level; what is absent is not sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Fields {
+    /// The field of this name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<String>,
-    /// What is merged into the field of this name; absent when there is nothing to merge.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub chat_template_kwargs: Option<TemplateKwargs>,
+    /// What is merged into the field of this name; not sent when there is nothing.
+    #[serde(skip_serializing_if = "TemplateKwargs::is_empty")]
+    pub chat_template_kwargs: TemplateKwargs,
 }
 
 /// The effort's part of `chat_template_kwargs`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TemplateKwargs {
-    /// Sent as `false` when thinking is switched off, and never otherwise.
+    /// False to switch thinking off; never sent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enable_thinking: Option<bool>,
     /// The effort.
@@ -84,58 +86,52 @@ pub struct TemplateKwargs {
     pub reasoning_effort: Option<String>,
 }
 
-impl EffortMetadata {
-    /// The levels that the model offers.
-    pub fn levels(&self) -> Levels {
-        let mut levels: Vec<String> = Vec::new();
-        let own = [DEFAULT.to_owned()];
-        let efforts = if self.efforts.is_empty() { own.as_slice() } else { &self.efforts };
-        let off = self.thinking_switch.then(|| OFF.to_owned());
-        for level in off.iter().chain(efforts) {
-            if !levels.contains(level) {
-                levels.push(level.clone());
-            }
-        }
-        let control = match levels.as_slice() {
-            [_] => Control::None,
-            [first, second] if first == OFF || second == OFF => Control::Switch,
-            _ => Control::Slider,
-        };
-        let start = self.start(&levels);
-        Levels { levels, control, start }
+impl TemplateKwargs {
+    /// Whether there is nothing to merge.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
     }
+}
 
-    /// The level that is meant by a name: itself when the model offers it, else the start level.
-    pub fn level(&self, asked: Option<&str>) -> String {
-        let Levels { levels, start, .. } = self.levels();
-        asked.filter(|asked| levels.iter().any(|level| level == asked)).map_or(start, str::to_owned)
+/// The levels that a model of these metadata offers.
+pub fn levels(model: &Metadata) -> Levels {
+    let mut levels: Vec<String> = Vec::new();
+    let efforts = model.efforts.clone().unwrap_or_else(|| FALLBACK.map(str::to_owned).to_vec());
+    let own = efforts.is_empty().then(|| DEFAULT.to_owned());
+    let off = model.thinking_switch.then(|| OFF.to_owned());
+    for level in off.into_iter().chain(efforts.iter().cloned()).chain(own) {
+        if !levels.contains(&level) {
+            levels.push(level);
+        }
     }
+    let control = match levels.as_slice() {
+        [_] => Control::None,
+        [first, second] if first == OFF || second == OFF => Control::Switch,
+        _ => Control::Slider,
+    };
+    let is_offered = |level: &&str| levels.iter().any(|offered| offered == level);
+    let wanted = [model.effort.as_deref(), Some("medium"), efforts.first().map(String::as_str)];
+    let start = wanted.into_iter().flatten().find(is_offered).unwrap_or(DEFAULT).to_owned();
+    Levels { levels, control, start }
+}
 
-    /// What a request carries for a level that was asked for.
-    pub fn fields(&self, asked: Option<&str>) -> EffortFields {
-        let level = self.level(asked);
-        if level == OFF {
-            let kwargs = TemplateKwargs { enable_thinking: Some(false), reasoning_effort: None };
-            return EffortFields { reasoning_effort: None, chat_template_kwargs: Some(kwargs) };
-        }
-        if level == DEFAULT {
-            return EffortFields::default();
-        }
-        let kwargs = TemplateKwargs { enable_thinking: None, reasoning_effort: Some(level.clone()) };
-        let (top, kwargs) = match self.effort_style {
-            EffortStyle::Top => (Some(level), None),
-            EffortStyle::Kwargs => (None, Some(kwargs)),
-            EffortStyle::Both => (Some(level), Some(kwargs)),
-        };
-        EffortFields { reasoning_effort: top, chat_template_kwargs: kwargs }
-    }
-
-    fn start(&self, levels: &[String]) -> String {
-        let is_offered = |level: &str| levels.iter().any(|offered| offered == level);
-        match &self.effort {
-            Some(effort) if is_offered(effort) => effort.clone(),
-            _ if is_offered("medium") => "medium".to_owned(),
-            _ => self.efforts.first().cloned().unwrap_or_else(|| DEFAULT.to_owned()),
+/// What a request carries for a level. One that the model does not offer is read as its start level.
+pub fn request(model: &Metadata, level: &str) -> Fields {
+    let Levels { levels, start, .. } = levels(model);
+    let level = levels.into_iter().find(|offered| offered == level).unwrap_or(start);
+    let mut fields = Fields::default();
+    match level.as_str() {
+        OFF => fields.chat_template_kwargs.enable_thinking = Some(false),
+        DEFAULT => {}
+        _ => {
+            let (top, kwargs) = match model.effort_style {
+                EffortStyle::Top => (Some(level), None),
+                EffortStyle::Kwargs => (None, Some(level)),
+                EffortStyle::Both => (Some(level.clone()), Some(level)),
+            };
+            fields.reasoning_effort = top;
+            fields.chat_template_kwargs.reasoning_effort = kwargs;
         }
     }
+    fields
 }

@@ -40,3 +40,8 @@ pub(super) fn fitting<'t>(lines: impl Iterator<Item = &'t str>, max_lines: u64, 
     }
     count
 }
+
+/// Where a line stands among its text's lines; lines count from 1.
+pub(super) fn index(line: u64) -> usize {
+    usize::try_from(line - 1).expect("a line of a text that is in memory")
+}

@@ -1,7 +1,7 @@
 //! How a read is shown: its bracket, its lines, and what it says about the rest.
 
 use super::content::short;
-use super::lines::{CUT, bare, chars, first_chars, fitting, lines};
+use super::lines::{CUT, bare, first_chars, fitting, index, lines};
 use super::{Limits, Read, ReadRow, ResultId};
 use crate::hash::Hash;
 
@@ -80,63 +80,4 @@ fn numbered(lines: &[&str], from: u64) -> String {
         out.push_str(&format!("{number}: {}", bare(line)));
     }
     out
-}
-
-fn index(line: u64) -> usize {
-    usize::try_from(line - 1).expect("a line of a text that is in memory")
-}
-
-/// The window of a stored text: which pieces it has, and the text itself.
-pub(super) struct Window<'t> {
-    pub(super) from: u64,
-    pub(super) to: u64,
-    pub(super) of: u64,
-    pub(super) text: &'t str,
-}
-
-/// The part of a stored text that one recall shows, byte for byte; none when the offset is past its end.
-///
-/// A line longer than `head_chars` counts as several, so that every byte can be reached.
-pub(super) fn window<'t>(
-    stored: &'t str,
-    offset: Option<u64>,
-    limit: Option<u64>,
-    limits: &Limits,
-) -> Result<Window<'t>, u64> {
-    let pieces = fold(stored, limits.head_chars.min(limits.window_chars).max(1));
-    let of = pieces.len() as u64;
-    let from = offset.unwrap_or(1).max(1);
-    if from > of {
-        return Err(of);
-    }
-    let limit = limit.unwrap_or(limits.window_lines).clamp(1, limits.window_lines.max(1));
-    let mut used = 0;
-    let mut to = from - 1;
-    for piece in pieces[index(from)..].iter().take(usize::try_from(limit).unwrap_or(usize::MAX)) {
-        used += chars(piece);
-        if to >= from && used > limits.window_chars {
-            break;
-        }
-        to += 1;
-    }
-    let start: usize = pieces[..index(from)].iter().map(|piece| piece.len()).sum();
-    let len: usize = pieces[index(from)..=index(to)].iter().map(|piece| piece.len()).sum();
-    let text = &stored[start..start + len];
-    Ok(Window { from, to, of, text: if to < of { bare(text) } else { text } })
-}
-
-fn fold(text: &str, width: u64) -> Vec<&str> {
-    let mut pieces = Vec::new();
-    for mut line in text.split_inclusive('\n') {
-        loop {
-            let (piece, rest) = line.split_at(first_chars(line, width).len());
-            if bare(rest).is_empty() {
-                pieces.push(line);
-                break;
-            }
-            pieces.push(piece);
-            line = rest;
-        }
-    }
-    pieces
 }

@@ -477,17 +477,21 @@ impl State {
             }),
         ];
         let first = self.turn().map_or(covers, |turn| turn.first_message.min(covers));
-        let frames: Vec<&str> = old[first..covers]
-            .iter()
-            .filter_map(|message| match message {
-                Message::User { text, .. } => Some(&**text),
-                Message::Assistant(_) | Message::Tool { .. } => None,
-            })
-            .collect();
-        if !frames.is_empty() {
-            messages.push(Message::User { text: frames.join("\n\n").into(), starts_turn: true });
+        // The open turn's frames, and whatever stands after the range: one message of the user's at most.
+        let (mut texts, mut rest) = (Vec::new(), &old[covers..]);
+        for message in &old[first..covers] {
+            if let Message::User { text, .. } = message {
+                texts.push(&**text);
+            }
         }
-        messages.extend_from_slice(&old[covers..]);
+        while let [Message::User { text, .. }, others @ ..] = rest {
+            texts.push(text);
+            rest = others;
+        }
+        if !texts.is_empty() {
+            messages.push(Message::User { text: texts.join("\n\n").into(), starts_turn: true });
+        }
+        messages.extend_from_slice(rest);
         self.transcript.replace(messages);
         let old_first = self.turn().map(|turn| turn.first_message);
         if let (Some(old_first), Ok(turn)) = (old_first, self.turn_mut()) {

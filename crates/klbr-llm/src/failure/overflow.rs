@@ -32,8 +32,7 @@ const WORDINGS: [&str; 25] = [
 ];
 
 /// What stands before the size.
-const BEFORE_LIMIT: [&str; 13] = [
-    "\"n_ctx\":",
+const BEFORE_LIMIT: [&str; 12] = [
     "maximum context length is ",
     "maximum context length of ",
     "maximum prompt length is ",
@@ -87,10 +86,7 @@ mod tests {
                 "request (2064 tokens) exceeds the available context size (512 tokens), try increasing it",
                 Some(512),
             ),
-            (
-                r#"{"error":{"type":"exceed_context_size_error","n_prompt_tokens":9,"n_ctx":4096}}"#,
-                Some(4096),
-            ),
+            (r#"{"error":{"type":"exceed_context_size_error","n_prompt_tokens":9,"n_ctx":4096}}"#, None),
             ("prompt is too long: 210000 tokens > 200000 maximum", Some(200_000)),
             (
                 "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",

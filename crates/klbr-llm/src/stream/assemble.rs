@@ -17,6 +17,8 @@ pub(super) struct Assembler {
     text: String,
     calls: Vec<Slot>,
     finish: Option<Finish>,
+    /// Whether a piece of a call came after the finish reason.
+    has_late_calls: bool,
     usage: Option<Usage>,
     splitter: Splitter,
     text_banner: banner::Filter,
@@ -39,6 +41,7 @@ impl Assembler {
         let text = self.text_banner.handle(&chunk.text);
         let parts = self.splitter.handle(&text);
         self.handle_parts(parts, deltas);
+        self.has_late_calls |= self.finish.is_some() && !chunk.calls.is_empty();
         for (position, fragment) in chunk.calls.into_iter().enumerate() {
             self.handle_fragment(position, fragment, deltas);
         }
@@ -56,13 +59,11 @@ impl Assembler {
         matches!(&self.finish, Some(Finish::Other(reason)) if reason == "error")
     }
 
-    /// Whether the reply is whole even if nothing follows: it has an end, and no call is cut before it.
+    /// Whether the reply is whole even if nothing follows: it has an end, and no call that came after it
+    /// is cut.
     pub(super) fn is_settled(&self) -> bool {
-        match &self.finish {
-            None => false,
-            Some(Finish::Length) => true,
-            Some(_) => self.calls.iter().all(|slot| slot.arguments.is_empty() || is_whole(&slot.arguments)),
-        }
+        let is_cut = |slot: &Slot| !slot.arguments.is_empty() && !is_whole(&slot.arguments);
+        self.finish.is_some() && !(self.has_late_calls && self.calls.iter().any(is_cut))
     }
 
     /// Whether anything of the model's has arrived.

@@ -100,16 +100,19 @@ fn read_part(raw: &str, text: &mut String, thoughts: &mut String) {
     }
 }
 
-/// The text of a string, of an object with a text, or of an array of these.
+/// The text of a thought, or of a list of them.
 fn flatten(raw: &str) -> String {
-    if let Some(text) = object::string(raw) {
-        return text;
+    match object::array(raw) {
+        Some(items) => items.into_iter().filter_map(thought).collect(),
+        None => thought(raw).unwrap_or_default(),
     }
-    if let Some(items) = object::array(raw) {
-        return items.into_iter().map(flatten).collect();
-    }
-    let Some(object) = Object::read(raw) else { return String::new() };
-    ["text", "summary", "content"].into_iter().find_map(|name| object.filled(name)).unwrap_or_default()
+}
+
+fn thought(raw: &str) -> Option<String> {
+    object::string(raw).or_else(|| {
+        let object = Object::read(raw)?;
+        ["text", "summary", "content"].into_iter().find_map(|name| object.filled(name))
+    })
 }
 
 /// The reasoning in a field of its own. Servers that fill several say the same in each: the first counts.

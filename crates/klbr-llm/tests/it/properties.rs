@@ -54,3 +54,16 @@ proptest! {
         prop_assert_eq!(&read(bytes.chunks(1)), &whole);
     }
 }
+
+#[test]
+fn depth_is_no_danger() {
+    let deep = "[".repeat(200_000);
+    for field in ["content", "reasoning", "tool_calls"] {
+        for closed in [deep.clone(), format!("{deep}{}", "]".repeat(deep.len()))] {
+            let event = format!(
+                "data: {{\"choices\":[{{\"delta\":{{\"{field}\":{closed}}}}}],\"error\":{closed}}}\n\n"
+            );
+            assert!(read([event.as_bytes()]).end.is_err());
+        }
+    }
+}

@@ -96,7 +96,7 @@ async fn silence_is_a_stall_wherever_it_falls() {
         events(""),
         events(&delta(r#"{"content":"a"}"#)),
         events(&delta(call)),
-        events(&(delta(call) + &finish("tool_calls"))),
+        events(&(finish("tool_calls") + &delta(call))),
     ] {
         let mut server = Server::start(vec![Script::hold(&sent)]).await;
         let failure = sample(&server.hasty_provider(), request()).await.unwrap_err();
@@ -155,7 +155,7 @@ async fn a_reply_that_just_ends_is_no_short_reply() {
         delta(r#"{"content":"a"}"#),
         delta(r#"{"content":"a"}"#) + "data: {\"choi",
         delta(call),
-        delta(call) + &finish("tool_calls"),
+        finish("tool_calls") + &delta(call),
     ] {
         let failure = sample_from(Script::send(events(&body))).await.unwrap_err();
         assert!(matches!(failure, Failure::Disconnected(_)), "{body}: {failure:?}");

@@ -1,33 +1,35 @@
-//! Records with everything that follows from them, and checkpoints.
+//! Records with everything that follows from them.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use klbr_core::event::{Body, Header};
-use klbr_core::ids::{AgentName, Seq};
+use klbr_core::ids::Seq;
 use klbr_core::ledger::Fate;
 use klbr_core::record::{Move, Record, Stamped};
+use klbr_core::runtime::store::Commit;
 use klbr_core::runtime::store::history::call_result;
-use klbr_core::runtime::store::{Checkpoint, Commit, StoreError};
 use rusqlite::params;
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
-use super::Tables;
+use super::{ROW, Tables};
 use crate::body::{self, Base};
 use crate::error::{Outcome, contradiction};
 use crate::row::{AgentRow, event_bytes, last_seq};
 use crate::upcast::UPCASTERS;
 
-/// Below this a body is not worth a dictionary.
-const REPEATED: usize = 256;
-/// How many checkpoints are kept; the older one serves when the newest cannot be read.
-const CHECKPOINTS: usize = 2;
+/// From this size on a body is compressed against the text that it repeats, below it against its kind's first.
+const LONG: usize = 256;
+/// Up to this size a record is mostly what all of its kind have in common.
+const ALIKE: usize = 2048;
 
 /// What the next records of an agent may repeat.
 #[derive(Default)]
 pub(super) struct Bases {
     /// The newest reply: its arguments come back in intents and receipts.
     reply: Option<(Seq, Vec<u8>)>,
-    /// The first prefix since the store was opened.
-    prefix: Option<(Seq, Vec<u8>)>,
+    /// The first record of each kind since the store was opened.
+    kinds: HashMap<&'static str, (Seq, Vec<u8>)>,
 }
 
 impl Tables {
@@ -50,7 +52,7 @@ impl Tables {
             }
         }
         if !commit.records.is_empty() {
-            self.touched.insert(agent);
+            self.touched.insert(commit.agent.clone(), agent);
         }
         Ok(())
     }
@@ -60,6 +62,7 @@ impl Tables {
             "INSERT INTO events (key, instance, external_id, body) VALUES (?1, ?2, ?3, ?4)",
         )?;
         let body = body::pack(&json(body)?);
+        self.written += body.len() + 2 * ROW;
         let key = agent.key(event.id.0)?;
         match insert.execute(params![key, &*event.source.instance, &*event.external_id, body]) {
             Ok(_) => Ok(()),
@@ -72,6 +75,7 @@ impl Tables {
         let record = &stamped.record;
         let bytes = json(record)?;
         let body = self.packed(agent, stamped, &bytes)?;
+        self.written += body.len() + ROW;
         let mut insert = self.conn.prepare_cached(
             "INSERT INTO records (key, kind, version, at, body) VALUES (?1, ?2, ?3, ?4, ?5)",
         )?;
@@ -86,37 +90,46 @@ impl Tables {
         Ok(())
     }
 
-    /// The body of a record, against the text that it repeats where there is one.
+    /// The body of a record, against what it repeats.
     fn packed(&mut self, agent: AgentRow, stamped: &Stamped, bytes: &[u8]) -> Outcome<Vec<u8>> {
+        let Stamped { seq, record, .. } = stamped;
         let bases = self.bases.entry(agent).or_default();
-        let against = |base: &Option<(Seq, Vec<u8>)>| match base {
-            Some((seq, dictionary)) if bytes.len() >= REPEATED => {
-                body::pack_against(bytes, &Base::Record(*seq), dictionary)
-            }
-            _ => body::pack(bytes),
-        };
-        Ok(match &stamped.record {
-            Record::FrameMade { events, .. } if bytes.len() >= REPEATED && !events.is_empty() => {
+        let long = bytes.len() >= LONG;
+        match record {
+            // The one kind that has to be fast.
+            Record::Admitted { .. } => return Ok(body::pack(bytes)),
+            Record::FrameMade { events, .. } if long && !events.is_empty() => {
                 let mut dictionary = Vec::new();
                 for event in events {
                     dictionary.extend(event_bytes(&self.conn, agent, *event)?.unwrap_or_default());
                 }
-                body::pack_against(bytes, &Base::Events(events.clone()), &dictionary)
+                return Ok(body::pack_against(bytes, &Base::Events(events.clone()), &dictionary));
             }
             Record::StepSampled { .. } => {
-                bases.reply = Some((stamped.seq, bytes.to_vec()));
-                body::pack(bytes)
+                // It serves as a dictionary, so it has none.
+                bases.reply = Some((*seq, bytes.to_vec()));
+                return Ok(body::pack(bytes));
             }
             Record::Intended { .. }
             | Record::Held { .. }
             | Record::Settled { delivered: Some(_), .. }
-            | Record::Receipt { delivered: Some(_), .. } => against(&bases.reply),
-            Record::PrefixMade { .. } if bases.prefix.is_none() => {
-                bases.prefix = Some((stamped.seq, bytes.to_vec()));
+            | Record::Receipt { delivered: Some(_), .. }
+                if long && let Some((reply, dictionary)) = &bases.reply =>
+            {
+                return Ok(body::pack_against(bytes, &Base::Record(*reply), dictionary));
+            }
+            _ => {}
+        }
+        Ok(match bases.kinds.entry(record.kind()) {
+            Entry::Occupied(first) if bytes.len() <= ALIKE || matches!(record, Record::PrefixMade { .. }) => {
+                let (first, dictionary) = first.get();
+                body::pack_against(bytes, &Base::Record(*first), dictionary)
+            }
+            Entry::Occupied(_) => body::pack(bytes),
+            Entry::Vacant(none) => {
+                none.insert((*seq, bytes.to_vec()));
                 body::pack(bytes)
             }
-            Record::PrefixMade { .. } => against(&bases.prefix),
-            _ => body::pack(bytes),
         })
     }
 
@@ -142,30 +155,6 @@ impl Tables {
                 update.execute(params![agent.first(), agent.last(), fate.as_str()])?;
             }
         }
-        Ok(())
-    }
-
-    /// Keeps a checkpoint and the one before it.
-    pub(crate) fn checkpoint(&mut self, agent: &AgentName, checkpoint: &Checkpoint) -> Outcome<()> {
-        let agent = self.agent(agent)?;
-        let last = last_seq(&self.conn, agent)?;
-        if checkpoint.seq > last {
-            return Err(StoreError::Conflict { expected: last, got: checkpoint.seq }.into());
-        }
-        let key = agent.key(checkpoint.seq.0)?;
-        // The oldest goes first, so that the newest is written where it was.
-        self.conn
-            .prepare_cached(
-                "DELETE FROM checkpoints WHERE key = ?3 OR key IN
-                 (SELECT key FROM checkpoints WHERE key BETWEEN ?1 AND ?2 AND key <> ?3
-                  ORDER BY key DESC LIMIT -1 OFFSET ?4)",
-            )?
-            .execute(params![agent.first(), agent.last(), key, CHECKPOINTS as i64 - 1])?;
-        let body = body::pack(&checkpoint.bytes);
-        let sum = Sha256::digest(&body);
-        self.conn
-            .prepare_cached("INSERT INTO checkpoints (key, sum, body) VALUES (?1, ?2, ?3)")?
-            .execute(params![key, &sum[..], body])?;
         Ok(())
     }
 }

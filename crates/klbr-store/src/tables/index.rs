@@ -5,19 +5,19 @@
 
 use std::sync::Arc;
 
+use klbr_core::ids::AgentName;
 use klbr_core::runtime::store::history::{self, Passage};
 use rusqlite::{OptionalExtension, params};
 
-use super::Tables;
+use super::{ROW, Syncing, Tables};
 use crate::error::{Fail, Outcome};
-use crate::options::Durability;
-use crate::row::{AgentRow, RecordRow, Unpacker, event_body, number_of};
+use crate::row::{AgentRow, RECORDS, RecordRow, Unpacker, event_body, number_of};
 use crate::script::{piece_end, spaced_only, spread};
 
 /// How much text one step covers, in bytes.
-const STEP: usize = 64 << 10;
+const STEP: usize = 32 << 10;
 /// How many records one step covers.
-const RECORDS: usize = 256;
+const COUNT: usize = 64;
 /// The longest piece of a text that is one row of the index, in bytes.
 const PIECE: usize = 32 << 10;
 
@@ -34,33 +34,30 @@ impl Tables {
         !self.behind.is_empty()
     }
 
-    /// Covers some more records.
-    pub(crate) fn index_step(&mut self) -> Outcome<()> {
-        let Some(agent) = self.behind.first().copied() else { return Ok(()) };
-        if self.durability == Durability::PowerCut {
-            self.batch("PRAGMA synchronous = NORMAL")?;
-        }
+    /// The same for the records of one agent.
+    pub(crate) fn is_behind_with(&self, agent: &AgentName) -> bool {
+        self.behind.contains_key(agent)
+    }
+
+    /// Covers some more records, those of `first` before others.
+    pub(crate) fn index_step(&mut self, first: Option<&AgentName>) -> Outcome<()> {
+        let preferred = first.and_then(|agent| self.behind.get_key_value(agent));
+        let Some((name, &agent)) = preferred.or(self.behind.first_key_value()) else { return Ok(()) };
+        let name = name.clone();
         let stepped = self.index_in_transaction(agent);
-        if stepped.is_err() {
-            self.forget();
-            if !self.is_rolled_back() {
-                self.batch("ROLLBACK")?;
-            }
+        match stepped {
+            Ok(true) => drop(self.behind.remove(&name)),
+            Ok(false) => {}
+            Err(_) => self.ended(false),
         }
-        if self.durability == Durability::PowerCut {
-            self.batch("PRAGMA synchronous = FULL")?;
-        }
-        if stepped? {
-            self.behind.remove(&agent);
-        }
-        Ok(())
+        stepped.map(drop)
     }
 
     /// Whether the agent is covered to its end.
     fn index_in_transaction(&mut self, agent: AgentRow) -> Outcome<bool> {
-        self.batch("BEGIN IMMEDIATE")?;
+        self.begin(Syncing::WithTheNext)?;
         let mut left = STEP;
-        let mut count = RECORDS;
+        let mut count = COUNT;
         let (mut cursor, done): (i64, u32) = self
             .conn
             .prepare_cached("SELECT indexed, indexed_bytes FROM agents WHERE id = ?1")?
@@ -101,7 +98,7 @@ impl Tables {
         self.conn
             .prepare_cached("UPDATE agents SET indexed = ?2, indexed_bytes = ?3 WHERE id = ?1")?
             .execute(params![agent.0, number_of(cursor).cast_signed(), done as i64])?;
-        self.batch("COMMIT")?;
+        self.commit_all()?;
         self.partly = partly;
         Ok(ended)
     }
@@ -114,10 +111,8 @@ impl Tables {
     ) -> Outcome<Option<(i64, Option<Passage>)>> {
         let row = self
             .conn
-            .prepare_cached(
-                "SELECT key, kind, version, at, body FROM records WHERE key > ?1 AND key <= ?2 ORDER BY key LIMIT 1",
-            )?
-            .query_row([after, agent.last()], RecordRow::read)
+            .prepare_cached(RECORDS)?
+            .query_row([after, agent.last(), 1], RecordRow::read)
             .optional()?;
         let Some(row) = row else { return Ok(None) };
         let passage = unpacker.record(&self.conn, &row).and_then(|stamped| {
@@ -141,6 +136,7 @@ impl Tables {
             .execute(params![key, place, start as i64, stop as i64])?;
         let id = self.conn.last_insert_rowid();
         let text = &passage.text[start..stop];
+        self.written += 2 * text.len() + ROW;
         self.conn
             .prepare_cached("INSERT INTO words (rowid, text) VALUES (?1, ?2)")?
             .execute(params![id, spread(text)])?;

@@ -1,10 +1,14 @@
 //! How the file grows: with what is new, not with what is said again.
 
-use klbr_core::ids::{Epoch, Generation, Seq, StepId, TurnId};
+use std::path::Path;
+
+use klbr_core::hash::Hash;
+use klbr_core::ids::{Epoch, Generation, StepId, TurnId};
 use klbr_core::model::Parameters;
 use klbr_core::record::Record;
 use klbr_core::runtime::store::{Checkpoint, Search, Store};
 use klbr_core::testkit::store_suite::fixtures::Script;
+use klbr_store::SqliteStore;
 
 use crate::disk::open;
 
@@ -40,92 +44,109 @@ impl Prose {
     }
 }
 
-/// One exchange of a conversation; answers with how many bytes of it are new.
-async fn exchange(store: &impl Store, ada: &mut Script, prose: &mut Prose, number: u64) -> usize {
-    let mut new = 0;
-    let mut fresh = |bytes: usize| {
-        new += bytes;
-        prose.text(bytes)
-    };
-    let said = fresh(600);
-    let events = [ada.admit("discord", "c1", "Grace", &said)];
-    store.commit(ada.take()).await.unwrap();
-    ada.frame(&events, &said);
-    for (call, size) in [("read", 5_000), ("discord_send", 400)] {
-        let step = StepId { turn: TurnId(number), number: 1 };
-        ada.record(Record::StepRequested {
-            step,
-            generation: Generation(1),
-            messages: number as usize,
-            chain: klbr_core::hash::Hash::of(b"chain"),
-            model: "model".into(),
-            parameters: Parameters::default(),
-            epoch: Epoch(1),
-            tokens: 200_000,
-        });
-        store.commit(ada.take()).await.unwrap();
-        let arguments = if call == "read" {
-            r#"{"path":"src/lib.rs"}"#.to_owned()
-        } else {
-            serde_json::json!({ "text": fresh(size) }).to_string()
-        };
-        let step = ada.reply(&fresh(200), call, &arguments);
-        ada.intend(step, call, &arguments);
-        ada.record(Record::Attempted { action: step.action(1), number: 1 });
-        store.commit(ada.take()).await.unwrap();
-        let (full, said) =
-            if call == "read" { (fresh(size), None) } else { ("sent".into(), Some(&*arguments)) };
-        ada.settle(step, number * 2 + u64::from(said.is_some()), &full, said);
-        store.commit(ada.take()).await.unwrap();
+/// A conversation that goes on, with the state that an agent folds it into.
+struct Talk {
+    store: SqliteStore,
+    script: Script,
+    prose: Prose,
+    state: Vec<u8>,
+    turn: u64,
+}
+
+impl Talk {
+    /// Text that was never said before.
+    fn fresh(&mut self, bytes: usize) -> String {
+        let text = self.prose.text(bytes);
+        self.state.extend_from_slice(text.as_bytes());
+        text
     }
-    ada.end_turn(&[]);
-    store.commit(ada.take()).await.unwrap();
-    new
+
+    async fn commit(&mut self) {
+        self.store.commit(self.script.take()).await.unwrap();
+    }
+
+    /// A message, a file that is read, an answer: two requests to the model.
+    async fn exchange(&mut self, file: usize) {
+        self.turn += 1;
+        let said = self.fresh(600);
+        let events = [self.script.admit("discord", "c1", "Grace", &said)];
+        self.commit().await;
+        self.script.frame(&events, &said);
+        for call in ["read", "discord_send"] {
+            let step = StepId { turn: TurnId(self.turn), number: 1 };
+            self.script.record(Record::StepRequested {
+                step,
+                generation: Generation(1),
+                messages: self.turn as usize,
+                chain: Hash::of(&self.turn.to_le_bytes()),
+                model: "model".into(),
+                parameters: Parameters::default(),
+                epoch: Epoch(1),
+                tokens: 200_000,
+            });
+            self.commit().await;
+            let scratch = self.fresh(200);
+            let arguments = match call {
+                "read" => r#"{"path":"src/lib.rs"}"#.to_owned(),
+                _ => serde_json::json!({ "text": self.fresh(400) }).to_string(),
+            };
+            let step = self.script.reply(&scratch, call, &arguments);
+            self.script.intend(step, call, &arguments);
+            self.script.record(Record::Attempted { action: step.action(1), number: 1 });
+            self.commit().await;
+            let (full, said) = match call {
+                "read" => (self.fresh(file), None),
+                _ => ("sent".to_owned(), Some(&*arguments)),
+            };
+            self.script.settle(step, self.turn * 2 + u64::from(said.is_some()), &full, said);
+            self.commit().await;
+        }
+        self.script.end_turn(&[]);
+        self.commit().await;
+    }
+
+    async fn checkpoint(&self) {
+        let seq = self.store.last(self.script.agent()).await.unwrap();
+        let checkpoint = Checkpoint { seq, bytes: self.state.clone() };
+        self.store.checkpoint(self.script.agent(), checkpoint).await.unwrap();
+    }
+
+    /// 100 requests, with a checkpoint after every twenty; answers with the bytes that are new, and the bytes that
+    /// the file has grown by.
+    async fn hundred_requests(&mut self, path: &Path, file: usize) -> (usize, usize) {
+        let before = (self.state.len(), self.size(path).await);
+        for number in 1..=50 {
+            self.exchange(file).await;
+            if number % 10 == 0 {
+                self.checkpoint().await;
+            }
+        }
+        (self.state.len() - before.0, self.size(path).await - before.1)
+    }
+
+    /// The size of the file, with everything indexed and the log copied.
+    async fn size(&self, path: &Path) -> usize {
+        let find = Search { text: "absent".into(), limit: 1, ..Search::default() };
+        self.store.search(self.script.agent(), find).await.unwrap();
+        let beside = rusqlite::Connection::open(path).unwrap();
+        beside.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+        std::fs::metadata(path).unwrap().len() as usize
+    }
 }
 
 #[tokio::test]
 async fn the_file_grows_by_at_most_twice_what_is_new() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("klbr.db");
-    let store = open(&path);
-    let mut ada = Script::new("ada");
-    let mut prose = Prose(7);
-    let mut state = Vec::new();
-    let size = async || {
-        let find = Search { text: "absent".into(), limit: 1, ..Search::default() };
-        store.search(Script::new("ada").agent(), find).await.unwrap();
-        let beside = rusqlite::Connection::open(&path).unwrap();
-        beside.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
-        std::fs::metadata(&path).unwrap().len() as usize
-    };
-    // A conversation of about 200,000 tokens, with its folded state kept as it grows.
-    let mut before = 0;
-    while before < 800_000 {
-        before += exchange(&store, &mut ada, &mut prose, before as u64).await;
+    let script = Script::new("ada");
+    let mut talk = Talk { store: open(&path), script, prose: Prose(7), state: Vec::new(), turn: 0 };
+    // The first hundred make a conversation of about 200,000 tokens, the second go on in it.
+    for file in [14_600, 5_000] {
+        let (new, grown) = talk.hundred_requests(&path, file).await;
+        let ratio = grown as f64 / new as f64;
+        println!("100 requests: {new} bytes said, {grown} bytes kept, ratio {ratio:.2}");
+        assert!(ratio <= 2.0, "{grown} bytes for {new} new ones");
     }
-    let checkpoint = async |ada: &Script, state: &mut Vec<u8>, bytes: usize| {
-        state.extend(Prose(bytes as u64).text(bytes).into_bytes());
-        let seq = store.last(ada.agent()).await.unwrap();
-        store.checkpoint(ada.agent(), Checkpoint { seq, bytes: state.clone() }).await.unwrap();
-    };
-    for _ in 0..2 {
-        checkpoint(&ada, &mut state, before / 2).await;
-    }
-    let start = size().await;
-    let mut new = 0;
-    for number in 0..50 {
-        let bytes = exchange(&store, &mut ada, &mut prose, 1_000_000 + number).await;
-        new += bytes;
-        if number % 10 == 9 {
-            checkpoint(&ada, &mut state, bytes * 10).await;
-        }
-    }
-    let grown = size().await - start;
-    let ratio = grown as f64 / new as f64;
-    println!(
-        "before: {before} bytes said, {start} bytes kept; then {new} bytes said, {grown} bytes kept: {ratio:.2}"
-    );
-    assert!(ratio <= 2.0, "{grown} bytes for {new} new ones");
-    assert_eq!(store.load(ada.agent()).await.unwrap().checkpoint.map(|kept| kept.bytes), Some(state));
-    assert!(store.last(ada.agent()).await.unwrap() > Seq(100));
+    let kept = talk.store.load(talk.script.agent()).await.unwrap().checkpoint;
+    assert_eq!(kept.map(|kept| kept.bytes), Some(talk.state));
 }

@@ -55,8 +55,9 @@ struct Verdict {
     early: Vec<String>,
 }
 
-/// Reads a trace: for each mark, when it was first written to the log, and whether a sync of the log that was begun
-/// after all of that write's transaction and ended well stands before the acknowledgement.
+/// Reads a trace: for each mark, when it was first written to the log, and whether a sync of the log that was
+/// begun after that write, and ended well, stands before the acknowledgement. The log is synced once for each
+/// transaction, after all of its writes.
 fn judge(trace: &str) -> Verdict {
     let mut pending: HashMap<&str, String> = HashMap::new();
     let mut written: HashMap<String, usize> = HashMap::new();

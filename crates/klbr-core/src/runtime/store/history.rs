@@ -160,7 +160,8 @@ impl Query {
         Some((fit, fit.score(weight / (1.0 + (text.len() as f64 / 4096.0)))))
     }
 
-    /// The text around the first find, on one line, at most about 240 characters; the beginning when nothing is found.
+    /// The text around the first find, on one line, at most about 240 characters; the beginning when nothing is
+    /// found.
     pub fn excerpt(&self, text: &str) -> String {
         const BEFORE: usize = 80;
         const WHOLE: usize = 240;
