@@ -171,7 +171,7 @@ impl Config {
         agent.effort = layers.get(EFFORT).map(|effort| effort.text);
         agent.context_tokens = layers.parse(CONTEXT_TOKENS, "a number of tokens")?;
         agent.max_output_tokens = layers.parse(MAX_OUTPUT_TOKENS, "a number of tokens")?;
-        config.pause = layers.parse(PAUSE_AT, "a point's name, or name:n")?;
+        config.pause = layers.parse(PAUSE_AT, &Pause::expected())?;
         config.secret_variables = model::secret_variables(&layers);
         if let Some(server) = model::server(home, &layers)? {
             config.server = ServerChoice::At(Box::new(server));

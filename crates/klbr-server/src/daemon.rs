@@ -12,13 +12,14 @@ use std::time::Instant;
 
 use klbr_core::runtime::model::Model;
 use klbr_core::runtime::probe::Probe;
+use klbr_store::HomeLock;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::Address;
 use crate::config::Config;
-use crate::home::{Home, HomeLock, Token};
+use crate::home::{Home, Token};
 use crate::host::{Given, Hosted};
 use crate::http;
 use crate::model::LateModel;

@@ -1,16 +1,15 @@
 //! The home directory: where things are, and the small files that the daemon keeps there (`C-HOME`).
 
-mod lock;
 mod token;
 
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use klbr_core::ids::AgentName;
 use sha2::{Digest as _, Sha256};
 
 use crate::api::Address;
-pub use lock::{HomeLock, LockError};
 pub(crate) use token::random_hex;
 pub use token::{Token, TokenError};
 
@@ -46,6 +45,11 @@ impl Home {
         self.dir.join("token")
     }
 
+    /// What belongs to one agent; where its processes begin.
+    pub fn agent(&self, name: &AgentName) -> PathBuf {
+        self.dir.join("agents").join(name.as_str())
+    }
+
     /// What lives only as long as a daemon.
     pub fn run(&self) -> PathBuf {
         self.dir.join("run")
@@ -62,7 +66,11 @@ impl Home {
     }
 
     /// Makes the directories that are missing, for their owner alone.
-    pub(crate) fn create(&self) -> io::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// Fails when they cannot be made.
+    pub fn create(&self) -> io::Result<()> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(self.run())
     }
 

@@ -24,6 +24,9 @@ pub(crate) const LATE: &str = "auto";
 /// How long a server may take to tell what it offers.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// How long nothing is looked for while nothing is asked for.
+const PAUSE: Duration = Duration::from_secs(10);
+
 /// A model server that is found at the latest when it is needed. Clones share what was found.
 #[derive(Clone)]
 pub(crate) struct LateModel(Arc<Inner>);
@@ -97,9 +100,10 @@ impl LateModel {
             return Ok(in_use);
         }
         let _only = self.0.looking.lock().await;
-        if let Ok(in_use) = found() {
-            return Ok(in_use);
-        }
+        let known = match found() {
+            Ok(in_use) => return Ok(in_use),
+            Err(absence) => absence,
+        };
         let result = match &self.0.servers {
             Servers::One(provider) => self.look_at(provider).await,
             Servers::Any(candidates) => self.look_for(candidates).await,
@@ -107,13 +111,21 @@ impl LateModel {
         match &result {
             Ok(in_use) => tracing::info!(
                 server = %in_use.provider.config().base_url, model = %in_use.model,
-                context_tokens = in_use.context_tokens, "a model server is in use"
+                context_tokens = in_use.context_tokens, "the model server"
             ),
+            Err(absence) if *absence == known => {}
             Err(absence) => tracing::warn!(hint = absence.hint, "{}", absence.why),
         }
         // What was there before was no server.
         let _ = self.0.found.send_replace(result.clone());
         result
+    }
+
+    /// Looks again and again until a server is found.
+    pub(crate) async fn keep_looking(&self) {
+        while self.find().await.is_err() {
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 
     async fn look_at(&self, provider: &Provider) -> Result<InUse, Absence> {

@@ -20,9 +20,16 @@ pub struct Pause {
     pub passing: u32,
 }
 
+impl Pause {
+    /// What a text must be to be one.
+    pub(crate) fn expected() -> String {
+        format!("a point, or point:n; the points are {}", Point::ALL.map(Point::as_str).join(", "))
+    }
+}
+
 /// A text that names no point.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} names no point; the points are {}", Point::ALL.map(Point::as_str).join(", "))]
+#[error("{text:?} is not {}", Pause::expected())]
 pub struct NoSuchPoint {
     text: String,
 }

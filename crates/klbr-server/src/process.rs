@@ -4,6 +4,9 @@
 //! everything that came of it: the group, what left the group, what ignores SIGTERM, what lost its parent.
 //! Refuses to leave anything running: when the command itself ends, what it left behind is killed too.
 //!
+//! Commands run as the daemon's own user: they get no token and none of the variables that hold keys, but
+//! what that user may read, the home with its token included, they may read too (`C-TRUST`).
+//!
 //! On Linux a process belongs to a run when its environment carries the run's marker, when it stands in a
 //! belonging process's group or session, or when its parent belongs. What wipes its environment *and*
 //! leaves its session *and* outlives its parent escapes. Elsewhere only the process group is killed: there is
@@ -37,7 +40,7 @@ const USUAL: Duration = Duration::from_secs(60);
 pub struct ProcessTool {
     /// The first part of the marker: the home.
     home: String,
-    /// Where commands run.
+    /// Where commands begin.
     dir: PathBuf,
     /// Variables that commands do not get.
     secrets: Vec<String>,

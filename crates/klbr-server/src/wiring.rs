@@ -114,7 +114,7 @@ fn log(home: &std::path::Path, filter: &str) -> Result<(), Failure> {
     let filter =
         logging::filter(filter).map_err(|error| Failure::Usage(format!("{}: {error}", config::LOG)))?;
     let home = Home::new(home);
-    let file = std::fs::create_dir_all(home.run()).and_then(|()| logging::LogFile::open(&home.log())).ok();
+    let file = home.create().and_then(|()| logging::LogFile::open(&home.log())).ok();
     tracing::subscriber::set_global_default(logging::subscriber(filter, file))
         .map_err(|error| failure("no log", &error))
 }

@@ -12,7 +12,7 @@ paths! {
     HEALTH = "/healthz";
     /// `GET`: metrics in Prometheus' text format.
     METRICS = "/metrics";
-    /// `GET`, without a token: this API's description.
+    /// `GET`: this API's description.
     OPENAPI = "/openapi.json";
     /// `GET`: the agents.
     AGENTS = "/v1/agents";

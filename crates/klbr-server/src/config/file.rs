@@ -68,11 +68,16 @@ impl Reader<'_> {
                 self.settings.insert(setting, value);
                 continue;
             }
+            let line = line(self.text, key.span().start);
+            let is_table = SETTINGS.iter().any(|(known, _)| is_below(known, &name));
             match value.get_ref() {
-                DeValue::Table(inner) if SETTINGS.iter().any(|(known, _)| is_below(known, &name)) => {
-                    self.table(&name, inner)?;
+                DeValue::Table(inner) if is_table => self.table(&name, inner)?,
+                _ if is_table => {
+                    let origin = format!("{}:{line}: {name}", self.path.display());
+                    let problem = format!("it is a table: begin it with [{name}]");
+                    return Err(ConfigError::Value { origin, problem });
                 }
-                _ => return Err(self.unknown(name, line(self.text, key.span().start))),
+                _ => return Err(self.unknown(name, line)),
             }
         }
         Ok(())
@@ -106,9 +111,12 @@ impl Reader<'_> {
         let likeness = |known: &str| {
             strsim::jaro_winkler(known, &key).max(strsim::jaro_winkler(&last(known), &last(&key)) - 0.02)
         };
+        let tables = SETTINGS.iter().filter_map(|(known, _)| known.split_once('.')).map(|(table, _)| table);
         let nearest = SETTINGS
             .iter()
-            .map(|(known, _)| (likeness(known), *known))
+            .map(|(known, _)| *known)
+            .chain(tables)
+            .map(|known| (likeness(known), known))
             .max_by(|(a, _), (b, _)| a.total_cmp(b))
             .filter(|(likeness, _)| *likeness > 0.75)
             .map(|(_, known)| known.to_owned());

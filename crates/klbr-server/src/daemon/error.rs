@@ -5,9 +5,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use klbr_store::OpenError;
+use klbr_store::{LockError, OpenError};
 
-use crate::home::{LockError, TokenError};
+use crate::home::TokenError;
 
 /// A daemon, or its agent, that could not be started. Nothing was lost.
 #[derive(Debug, thiserror::Error)]

@@ -46,10 +46,17 @@ pub(super) async fn host(
         }
         std::future::pending().await
     };
+    let looking = async {
+        if let Given::Late(late) = &hosted.model {
+            late.keep_looking().await;
+        }
+        std::future::pending().await
+    };
     let by_itself = tokio::select! {
         () = stop.cancelled() => false,
         () = agent.stopped() => true,
         () = counting => false,
+        () = looking => false,
     };
     if by_itself {
         failed(StartError::Ended);
@@ -78,7 +85,10 @@ async fn start(
     let store = Arc::new(opening.await.map_err(|_| StartError::Stopped)??);
     let mut builder = AgentBuilder::from_shared(core, store.clone() as Arc<dyn Store>, model);
     if config.process_tool {
-        builder = builder.tool(ProcessTool::new(home.fingerprint(), config.home, config.secret_variables));
+        let dir = home.agent(&config.agent.name);
+        let made = std::fs::create_dir_all(&dir);
+        made.map_err(|source| StartError::Home { path: dir.clone(), source })?;
+        builder = builder.tool(ProcessTool::new(home.fingerprint(), dir, config.secret_variables));
     }
     if let Some(probe) = probe {
         builder = builder.probe(probe);

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use klbr_core::runtime::AgentHandle;
+use klbr_store::HomeLock;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::error::StartError;
-use crate::home::{Home, HomeLock, Token};
+use crate::home::{Home, Token};
 use crate::host::{Hosted, Slot};
 
 /// How long an orderly end may take (`B-ID-3` allows 5 s).

@@ -7,7 +7,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::routes::{Answer, OPEN, Route, routes};
-use crate::api::{ErrorBody, IDEMPOTENCY_KEY, path};
+use crate::api::{ClientFrame, ErrorBody, IDEMPOTENCY_KEY, ServerFrame, path};
 
 pub(super) async fn serve() -> Json<Value> {
     Json(document())
@@ -60,6 +60,12 @@ fn operation(route: &Route, schemas: &mut SchemaGenerator) -> Value {
         Answer::Upgrade => ("101", Value::Null),
     };
     let mut response = json!({ "description": if status == "101" { "A WebSocket" } else { "Done" } });
+    if matches!(route.answer, Answer::Upgrade) {
+        response["x-klbr-frames"] = json!({
+            "client": schemas.subschema_for::<ClientFrame>(),
+            "server": schemas.subschema_for::<ServerFrame>(),
+        });
+    }
     if !answer.is_null() {
         response["content"] = answer;
     }

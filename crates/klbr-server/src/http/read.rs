@@ -19,7 +19,7 @@ use crate::api::{
 use crate::host::Slot;
 
 /// How long the agent's own account is waited for before the rest is told without it.
-const ACCOUNT: Duration = Duration::from_millis(80);
+pub(super) const ACCOUNT: Duration = Duration::from_millis(50);
 
 pub(super) async fn status(State(shared): State<Arc<Shared>>, Named(hosted): Named) -> Json<AgentStatus> {
     let agent = match hosted.slot() {

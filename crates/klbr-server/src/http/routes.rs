@@ -15,7 +15,7 @@ use super::{Shared, control, openapi, read, stream, system, ws};
 use crate::api::{self, path};
 
 /// The paths that need no token.
-pub(super) const OPEN: &[&str] = &[path::HEALTH, path::OPENAPI];
+pub(super) const OPEN: &[&str] = &[path::HEALTH];
 
 type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
 

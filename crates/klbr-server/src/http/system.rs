@@ -1,7 +1,6 @@
 //! What concerns the daemon rather than an agent.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
@@ -9,6 +8,7 @@ use axum::http::header;
 use axum::response::IntoResponse;
 
 use super::Shared;
+use super::read::ACCOUNT;
 use crate::api::{AgentEntry, Agents, Done, Models};
 use crate::host::Slot;
 
@@ -19,7 +19,7 @@ pub(super) async fn health() -> &'static str {
 pub(super) async fn metrics(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
     let ledger = match shared.hosted.slot() {
         Slot::Ready(handle) => {
-            let status = tokio::time::timeout(Duration::from_millis(80), handle.status()).await;
+            let status = tokio::time::timeout(ACCOUNT, handle.status()).await;
             status.ok().and_then(Result::ok).map(|status| status.ledger)
         }
         Slot::Starting | Slot::Stopping | Slot::Failed(_) => None,
