@@ -60,14 +60,15 @@ impl CallError {
 impl From<CallError> for CommandError {
     fn from(error: CallError) -> Self {
         match error {
-            CallError::Unreachable(source) => CommandError::remote(
-                "the daemon does not answer",
-                "see whether it runs: klbr doctor",
-            )
-            .because(source),
+            CallError::Unreachable(source) => {
+                CommandError::remote("the daemon does not answer", "see whether it runs: klbr doctor")
+                    .because(source)
+            }
             CallError::Refused { status, problem } => {
                 let hint = problem.hint.unwrap_or_else(|| match status {
-                    401 | 403 => "the token in the home is not the one the daemon began with: restart it".to_owned(),
+                    401 | 403 => {
+                        "the token in the home is not the one the daemon began with: restart it".to_owned()
+                    }
                     404 => "klbr status lists what is there; --agent names an agent".to_owned(),
                     500.. => "the daemon's log says more".to_owned(),
                     _ => "klbr help says what the command takes".to_owned(),
@@ -102,14 +103,23 @@ impl Client {
     }
 
     /// Decides about a held effect.
-    pub(crate) async fn resolve(&self, key: &str, action: ActionId, allow: bool) -> Result<EventId, CallError> {
+    pub(crate) async fn resolve(
+        &self,
+        key: &str,
+        action: ActionId,
+        allow: bool,
+    ) -> Result<EventId, CallError> {
         let path = path::RESOLVE.replace("{action}", &action.to_string());
         let accepted: api::Accepted = self.post(&path, key, &api::Resolution { allow }).await?;
         Ok(accepted.event)
     }
 
     /// Asks for something.
-    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str, query: &impl Serialize) -> Result<T, CallError> {
+    pub(crate) async fn get<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &impl Serialize,
+    ) -> Result<T, CallError> {
         self.read(self.request(Method::GET, path)?.query(query), None).await
     }
 
@@ -135,7 +145,8 @@ impl Client {
 
     /// A request to whoever holds the home at this moment: a daemon that began anew may listen elsewhere.
     fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, CallError> {
-        let (address, token) = home::contact(&self.home).map_err(|error| CallError::Unreachable(error.into()))?;
+        let (address, token) =
+            home::contact(&self.home).map_err(|error| CallError::Unreachable(error.into()))?;
         let url = format!("{}{}", address.root(), path::of(path, self.agent.as_str()));
         let mut token = HeaderValue::from_str(&format!("Bearer {token}"))
             .map_err(|error| CallError::Unreachable(error.into()))?;
@@ -143,7 +154,11 @@ impl Client {
         Ok(self.http.request(method, url).header(AUTHORIZATION, token))
     }
 
-    async fn read<T: DeserializeOwned>(&self, request: RequestBuilder, key: Option<&str>) -> Result<T, CallError> {
+    async fn read<T: DeserializeOwned>(
+        &self,
+        request: RequestBuilder,
+        key: Option<&str>,
+    ) -> Result<T, CallError> {
         let request = match key {
             Some(key) => request.header(api::IDEMPOTENCY_KEY, key),
             None => request,

@@ -55,7 +55,9 @@ async fn show(home: &Path, demo: &Demo) -> Outcome {
     let client = Client::new(home, agent);
     let pause = if demo.fast { Duration::ZERO } else { Duration::from_millis(700) };
     let began = Instant::now();
-    title("klbr demo: the model is SCRIPTED. Everything else is real: the daemon, its store, its processes.")?;
+    title(
+        "klbr demo: the model is SCRIPTED. Everything else is real: the daemon, its store, its processes.",
+    )?;
 
     step("1. A message. The agent thinks and scribbles in private, and speaks on purpose.")?;
     let mut daemon = Child::start(home)?;
@@ -65,7 +67,9 @@ async fn show(home: &Path, demo: &Demo) -> Outcome {
     stage.until("the agent's wait", |_, update| matches!(update, Happening::Waiting { .. })).await?;
     stage.states().await?;
 
-    step("2. It waits without polling. A message ends the wait at once. (This one it answers at great length.)")?;
+    step(
+        "2. It waits without polling. A message ends the wait at once. (This one it answers at great length.)",
+    )?;
     stage.say(model::COUNT);
     stage.until("the count", |session, _| streamed(session).contains("12, ")).await?;
     note(&format!("it streams: {} …", first_line(&streamed(&stage.session), 40)))?;
@@ -105,7 +109,9 @@ async fn show(home: &Path, demo: &Demo) -> Outcome {
     daemon = Child::start(home)?;
     stage.until("the agent's wait", |_, update| matches!(update, Happening::Waiting { .. })).await?;
 
-    step("7. The sum. Every event is counted where it is; every delivery is counted as often as it was seen.")?;
+    step(
+        "7. The sum. Every event is counted where it is; every delivery is counted as often as it was seen.",
+    )?;
     let ledger: Ledger = client.get(path::LEDGER, &()).await?;
     let _: serde_json::Value = client.post(path::SHUTDOWN, "demo-end", &()).await?;
     daemon.ended().await?;
@@ -177,7 +183,10 @@ impl Stage {
         let states = self.session.view().states(SystemClock.now());
         let wait = states.iter().find(|state| state.kind == Kind::Wait);
         let State { text, .. } = wait.ok_or_else(|| {
-            CommandError::internal("the agent does not wait", "please report this; klbr demo --keep keeps its home")
+            CommandError::internal(
+                "the agent does not wait",
+                "please report this; klbr demo --keep keeps its home",
+            )
         })?;
         note(&format!("the wait: {text}"))?;
         tokio::time::sleep(self.pause).await;

@@ -90,22 +90,39 @@ impl CommandError {
         &self.hints
     }
 
-    /// Tells the operator, on the error stream, and gives the exit code.
-    pub(crate) fn report(&self) -> ExitCode {
+    /// Tells the operator or, as JSON, a program; on the error stream. Gives the exit code.
+    pub(crate) fn report(&self, json: bool) -> ExitCode {
         if self.class == Class::Pipe {
             return ExitCode::SUCCESS;
         }
         let mut stderr = io::stderr().lock();
         // There is nowhere left to say that the error stream is closed.
-        let _ = writeln!(stderr, "error: {}", self.message());
-        for hint in &self.hints {
-            let _ = writeln!(stderr, "hint: {hint}");
+        if json {
+            let error = serde_json::json!({
+                "class": self.class.as_str(), "message": self.message(), "hints": self.hints,
+            });
+            let _ = writeln!(stderr, "{}", serde_json::json!({ "error": error }));
+        } else {
+            let _ = writeln!(stderr, "error: {}", self.message());
+            for hint in &self.hints {
+                let _ = writeln!(stderr, "hint: {hint}");
+            }
         }
         self.class.exit_code()
     }
 }
 
 impl Class {
+    fn as_str(self) -> &'static str {
+        match self {
+            Class::Pipe => "pipe",
+            Class::User => "user",
+            Class::Config => "config",
+            Class::Remote => "remote",
+            Class::Internal => "internal",
+        }
+    }
+
     fn exit_code(self) -> ExitCode {
         ExitCode::from(match self {
             Class::Pipe => 0,
@@ -152,7 +169,9 @@ impl From<LockError> for CommandError {
     fn from(error: LockError) -> Self {
         let hint = match &error {
             LockError::Held { .. } => "stop it with klbr stop, or name another home with --home",
-            LockError::Unavailable { .. } => "the folder has to be yours and writable; klbr doctor says what is wrong",
+            LockError::Unavailable { .. } => {
+                "the folder has to be yours and writable; klbr doctor says what is wrong"
+            }
         };
         CommandError::config(error.to_string(), hint).because(error)
     }
@@ -161,7 +180,9 @@ impl From<LockError> for CommandError {
 impl From<ConfigError> for CommandError {
     fn from(error: ConfigError) -> Self {
         let hint = match &error {
-            ConfigError::UnknownKey { .. } => "klbr init in an empty folder writes a klbr.toml with every setting",
+            ConfigError::UnknownKey { .. } => {
+                "klbr init in an empty folder writes a klbr.toml with every setting"
+            }
             ConfigError::Unreadable { .. } => "make the file readable for you",
             ConfigError::Syntax { .. } | ConfigError::Value { .. } | ConfigError::Model(_) => {
                 "correct the setting; nothing was changed"
@@ -206,9 +227,10 @@ impl From<UpkeepError> for CommandError {
         match error {
             UpkeepError::Open(error) => error.into(),
             UpkeepError::Store(error) => error.into(),
-            UpkeepError::Exists { .. } => {
-                CommandError::user(error.to_string(), "name a file that is not there yet; nothing was written")
-            }
+            UpkeepError::Exists { .. } => CommandError::user(
+                error.to_string(),
+                "name a file that is not there yet; nothing was written",
+            ),
             UpkeepError::Unfit { .. } => {
                 CommandError::user(error.to_string(), "name a whole backup; nothing was changed")
             }

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use klbr_server::api::Address;
 use klbr_server::home::Home;
 use klbr_store::{HomeLock, LockError};
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use crate::error::{CommandError, Outcome};
 
@@ -25,32 +27,28 @@ pub(crate) enum Holder {
     Nobody,
 }
 
-/// Finds out who holds a home. A home that nobody ever held is not touched.
+/// Finds out who holds a home. The lock is tried only where a living process claims it, so that looking is
+/// in no starting daemon's way.
 ///
 /// # Errors
 ///
 /// Fails when somebody holds it who does not listen.
 pub(crate) fn holder(dir: &Path) -> Outcome<Holder> {
     let home = Home::new(dir);
-    if !home.lock().exists() {
-        return Ok(Holder::Nobody);
-    }
     let until = Instant::now() + PATIENCE;
     loop {
-        let holder = match HomeLock::acquire(dir, PROGRAM) {
+        let Some(claimed) = claimed_by(&home) else { return Ok(Holder::Nobody) };
+        match HomeLock::acquire(dir, PROGRAM) {
             Ok(_free) => return Ok(Holder::Nobody),
-            Err(LockError::Held { holder, .. }) => holder,
+            Err(LockError::Held { .. }) => {}
             Err(error) => return Err(error.into()),
-        };
-        // An address that another process left behind is nobody's; a token must never go there.
-        let said = std::fs::read_to_string(home.lock()).unwrap_or_default();
-        if let Some(address) = home.read_address().filter(|address| names(&said, address.pid)) {
+        }
+        if let Some(address) = address_of(&home, claimed.pid) {
             return Ok(Holder::Daemon(address));
         }
         if Instant::now() > until {
-            let who = holder.map_or("another process".to_owned(), |holder| holder.to_string());
             return Err(CommandError::config(
-                format!("{} is held by {who}, which does not listen", dir.display()),
+                format!("{} is in use by {claimed}, which does not listen", dir.display()),
                 "another command may be at work there: try again, or end that process",
             ));
         }
@@ -58,16 +56,25 @@ pub(crate) fn holder(dir: &Path) -> Outcome<Holder> {
     }
 }
 
-/// Whether a lock file names this process as its holder.
-fn names(said: &str, pid: u32) -> bool {
-    said.split(|c: char| !c.is_ascii_digit()).any(|number| number.parse() == Ok(pid))
+/// The living process that claims a home, if there is one.
+fn claimed_by(home: &Home) -> Option<klbr_store::Holder> {
+    let claim: klbr_store::Holder = serde_json::from_slice(&std::fs::read(home.lock()).ok()?).ok()?;
+    let pid = i32::try_from(claim.pid).ok().and_then(Pid::from_raw)?;
+    let lives = !matches!(test_kill_process(pid), Err(Errno::SRCH));
+    lives.then_some(claim)
+}
+
+/// Where a process listens. An address that another one left behind is nobody's: a token must never go there.
+fn address_of(home: &Home, pid: u32) -> Option<Address> {
+    home.read_address().filter(|address| address.pid == pid)
 }
 
 /// Where the daemon that holds a home listens, and the token that it takes.
 pub(crate) fn contact(dir: &Path) -> io::Result<(Address, String)> {
     let home = Home::new(dir);
     let absent = || io::Error::new(io::ErrorKind::NotFound, format!("no daemon listens for {}", dir.display()));
-    let address = home.read_address().ok_or_else(absent)?;
+    let claimed = claimed_by(&home).ok_or_else(absent)?;
+    let address = address_of(&home, claimed.pid).ok_or_else(absent)?;
     let token = std::fs::read_to_string(home.token())
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", home.token().display())))?;
     Ok((address, token.trim().to_owned()))
@@ -98,10 +105,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_holder_is_known_by_its_number() {
-        assert!(names("klbrd 0.1.0, process 4711", 4711));
-        assert!(names(r#"{"pid":4711,"since":1,"program":"klbrd"}"#, 4711));
-        assert!(!names("klbrd 0.1.0, process 47110", 4711));
-        assert!(!names("", 4711));
+    fn an_address_that_was_left_behind_is_given_no_token() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::new(folder.path());
+        std::fs::create_dir(home.run()).unwrap();
+        std::fs::write(home.token(), "secret").unwrap();
+        let claim = |pid: u32| format!(r#"{{"pid":{pid},"since":0,"program":"klbrd"}}"#);
+        let address = |pid: u32| format!(r#"{{"addr":"127.0.0.1:9","pid":{pid}}}"#);
+        let here = std::process::id();
+        let gone = i32::MAX as u32;
+        for (claimed, listens, told) in [(here, here, true), (here, gone, false), (gone, gone, false)] {
+            std::fs::write(home.lock(), claim(claimed)).unwrap();
+            std::fs::write(home.address(), address(listens)).unwrap();
+            assert_eq!(contact(folder.path()).is_ok(), told, "{claimed} {listens}");
+            // Nobody holds the lock, whatever the files say.
+            assert_eq!(holder(folder.path()).unwrap(), Holder::Nobody);
+        }
     }
 }

@@ -18,8 +18,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    match verb::run(args::Cli::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => error.report(),
-    }
+    let cli = args::Cli::parse();
+    let json = cli.common.json;
+    verb::run(cli).map_or_else(|error| error.report(json), |()| ExitCode::SUCCESS)
 }

@@ -44,7 +44,10 @@ impl Offline {
             let known: Vec<&str> = agents.iter().map(AgentName::as_str).collect();
             return Err(CommandError::user(
                 format!("no agent named {:?} lives in {}", name.as_str(), context.home.display()),
-                format!("those that do: {}", if known.is_empty() { "none yet".to_owned() } else { known.join(", ") }),
+                format!(
+                    "those that do: {}",
+                    if known.is_empty() { "none yet".to_owned() } else { known.join(", ") }
+                ),
             ));
         }
         let model = config.agent.model.as_deref().unwrap_or("auto");

@@ -1,7 +1,7 @@
 //! The verbs, one file each.
 
-mod completions;
 mod compact;
+mod completions;
 mod debug;
 mod doctor;
 mod effects;

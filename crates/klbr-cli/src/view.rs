@@ -132,7 +132,9 @@ impl View {
             Happening::TurnStarted { cause, .. } => match cause {
                 TurnCause::Events => {}
                 TurnCause::WaitTimedOut => self.push(at, Kind::Note, "a turn begins: the wait is over"),
-                TurnCause::Idle => self.push(at, Kind::Note, "a turn begins: nothing has happened for a while"),
+                TurnCause::Idle => {
+                    self.push(at, Kind::Note, "a turn begins: nothing has happened for a while")
+                }
             },
             Happening::Nudged { text, .. } => self.entries.extend(entry::of_frame(at, text)),
             Happening::Replied { think, scratch, calls, .. } => {
@@ -177,10 +179,14 @@ impl View {
             Happening::TurnEnded { end, .. } => {
                 let (kind, text) = match end {
                     TurnEnd::Yielded | TurnEnd::Waits => return,
-                    TurnEnd::NothingDelivered => (Kind::Note, "the turn ended, and nothing was delivered".to_owned()),
+                    TurnEnd::NothingDelivered => {
+                        (Kind::Note, "the turn ended, and nothing was delivered".to_owned())
+                    }
                     TurnEnd::Preempted { by } => (Kind::Note, format!("the turn was ended by {by}")),
                     TurnEnd::LimitReached => (Kind::Note, "the turn ended at its limit".to_owned()),
-                    TurnEnd::Refused => (Kind::Failure, "the turn ended: the provider refused it for good".to_owned()),
+                    TurnEnd::Refused => {
+                        (Kind::Failure, "the turn ended: the provider refused it for good".to_owned())
+                    }
                 };
                 self.push(at, kind, &text);
             }
@@ -195,15 +201,25 @@ impl View {
                 };
                 self.push(at, Kind::Note, &format!("the prompt begins anew: {cause}"));
             }
-            Happening::SoulChanged { epoch } => self.push(at, Kind::Note, &format!("the soul was replaced ({epoch})")),
-            Happening::Reset => self.push(at, Kind::Note, "the conversation was reset; history stays searchable"),
+            Happening::SoulChanged { epoch } => {
+                self.push(at, Kind::Note, &format!("the soul was replaced ({epoch})"))
+            }
+            Happening::Reset => {
+                self.push(at, Kind::Note, "the conversation was reset; history stays searchable")
+            }
             Happening::Compacting => self.push(at, Kind::Note, "the conversation is being summarised"),
             Happening::Compacted { covers, .. } => {
                 self.push(at, Kind::Note, &format!("{covers} messages were summarised"));
             }
-            Happening::CompactionFailed { why } => self.push(at, Kind::Failure, &format!("no summary: {why}")),
+            Happening::CompactionFailed { why } => {
+                self.push(at, Kind::Failure, &format!("no summary: {why}"))
+            }
             Happening::DeadLettered { failure } => {
-                self.push(at, Kind::Failure, &format!("a message was given up, the provider refused it: {failure}"));
+                self.push(
+                    at,
+                    Kind::Failure,
+                    &format!("a message was given up, the provider refused it: {failure}"),
+                );
             }
             Happening::Recovered => self.push(at, Kind::Note, "the process began anew; nothing was lost"),
             Happening::ClockHeld => self.push(at, Kind::Note, "the clock was set back; time holds still"),

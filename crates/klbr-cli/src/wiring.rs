@@ -34,14 +34,16 @@ pub(crate) fn config(home: &Path, agent: Option<&AgentName>) -> Outcome<Config> 
 /// Begins to log: to the error stream, and to the home once it is there.
 pub(crate) fn log(home: &Path) -> Outcome {
     let filter = logging::filter(&variable(config::LOG).unwrap_or_default()).map_err(|error| {
-        CommandError::config(format!("{} is no filter", config::LOG), "write it like info or klbr_server=debug,warn")
-            .because(error)
+        CommandError::config(
+            format!("{} is no filter", config::LOG),
+            "write it like info or klbr_server=debug,warn",
+        )
+        .because(error)
     })?;
     let home = Home::new(home);
     let file = home.run().is_dir().then(|| logging::LogFile::open(&home.log()).ok()).flatten();
-    tracing::subscriber::set_global_default(logging::subscriber(filter, file)).map_err(|error| {
-        CommandError::internal("nothing can be logged", "please report this").because(error)
-    })
+    tracing::subscriber::set_global_default(logging::subscriber(filter, file))
+        .map_err(|error| CommandError::internal("nothing can be logged", "please report this").because(error))
 }
 
 /// The editor that the operator prefers.

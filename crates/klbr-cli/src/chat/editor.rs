@@ -62,11 +62,11 @@ impl Editor {
         self.cursor = self.right_of();
     }
 
-    pub(super) fn to_word_left(&mut self) {
+    pub(super) fn jump_word_left(&mut self) {
         self.cursor = self.word_left();
     }
 
-    pub(super) fn to_word_right(&mut self) {
+    pub(super) fn jump_word_right(&mut self) {
         let rest = &self.text[self.cursor..];
         let next = rest.unicode_word_indices().map(|(at, word)| at + word.len()).next();
         self.cursor += next.unwrap_or(rest.len());

@@ -59,12 +59,12 @@ impl Screen {
     }
 
     /// Scrolls to the oldest row.
-    pub(super) fn to_top(&mut self) {
+    pub(super) fn show_oldest(&mut self) {
         self.up = usize::MAX;
     }
 
     /// Follows the newest row.
-    pub(super) fn to_bottom(&mut self) {
+    pub(super) fn show_newest(&mut self) {
         self.up = 0;
     }
 

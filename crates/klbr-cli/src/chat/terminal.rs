@@ -4,10 +4,12 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{
-    DisableBracketedPaste, EnableBracketedPaste, Event, EventStream, KeyCode, KeyEvent, KeyEventKind, KeyModifiers,
+    DisableBracketedPaste, EnableBracketedPaste, Event, EventStream, KeyCode, KeyEvent, KeyEventKind,
+    KeyModifiers,
 };
 use crossterm::execute;
 use futures_util::{FutureExt, StreamExt};
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::editor::Editor;
 use super::outbox::Wish;
@@ -22,7 +24,8 @@ const MEANT: Duration = Duration::from_secs(3);
 /// How many updates are taken in before the screen is drawn.
 const BURST: usize = 512;
 
-const HELP: &str = "enter send · alt-enter new line · esc interrupt · ctrl-c twice leave · pgup/pgdn scroll · ↑↓ past";
+const HELP: &str =
+    "enter send · alt-enter new line · esc interrupt · ctrl-c twice leave · pgup/pgdn scroll · ↑↓ past";
 const LEAVE: &str = "ctrl-c again leaves";
 
 /// What a key comes to.
@@ -49,6 +52,8 @@ pub(super) async fn talk(session: Session, title: String) -> Outcome {
         Terminal { session, editor: Editor::default(), screen: Screen::default(), title, leaving: None };
     let mut keys = EventStream::new();
     let mut tick = tokio::time::interval(TICK);
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
     loop {
         terminal.draw(|frame| talk.draw(frame))?;
         tokio::select! {
@@ -65,6 +70,8 @@ pub(super) async fn talk(session: Session, title: String) -> Outcome {
                 }
             }
             _ = tick.tick() => {}
+            _ = terminate.recv() => return Ok(()),
+            _ = hang_up.recv() => return Ok(()),
         }
     }
 }
@@ -125,7 +132,7 @@ impl Terminal {
             KeyCode::Enter if alt || key.modifiers.contains(KeyModifiers::SHIFT) => self.editor.insert("\n"),
             KeyCode::Enter => {
                 if let Some(text) = self.editor.take() {
-                    self.screen.to_bottom();
+                    self.screen.show_newest();
                     self.session.say(&text);
                 }
             }
@@ -138,12 +145,12 @@ impl Terminal {
             KeyCode::Backspace if control || alt => self.editor.delete_word(),
             KeyCode::Backspace => self.editor.backspace(),
             KeyCode::Delete => self.editor.delete(),
-            KeyCode::Left if control || alt => self.editor.to_word_left(),
-            KeyCode::Right if control || alt => self.editor.to_word_right(),
+            KeyCode::Left if control || alt => self.editor.jump_word_left(),
+            KeyCode::Right if control || alt => self.editor.jump_word_right(),
             KeyCode::Left => self.editor.left(),
             KeyCode::Right => self.editor.right(),
-            KeyCode::Home if control => self.screen.to_top(),
-            KeyCode::End if control => self.screen.to_bottom(),
+            KeyCode::Home if control => self.screen.show_oldest(),
+            KeyCode::End if control => self.screen.show_newest(),
             KeyCode::Home => self.editor.home(),
             KeyCode::End => self.editor.end(),
             KeyCode::Up if control => self.screen.scroll(1),

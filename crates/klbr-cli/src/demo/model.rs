@@ -47,7 +47,8 @@ impl Model for Scripted {
             usage: None,
         };
         let words = |text: &str| text.split_inclusive(' ').map(str::to_owned).collect::<Vec<_>>();
-        let mut pieces: Vec<Piece> = words(turn.think).into_iter().map(|w| Piece::Delta(Delta::Think(w))).collect();
+        let mut pieces: Vec<Piece> =
+            words(turn.think).into_iter().map(|w| Piece::Delta(Delta::Think(w))).collect();
         pieces.extend(words(&turn.scratch).into_iter().map(|w| Piece::Delta(Delta::Scratch(w))));
         let names = turn.calls.iter().map(|(name, _)| (*name).to_owned());
         pieces.extend(names.map(|name| Piece::Delta(Delta::CallStarted { name })));
@@ -83,7 +84,10 @@ fn reply(messages: &[Message]) -> Turn {
         (Some(Name::Operator), GREETING) => Turn {
             think: "A greeting and a question. I answer, and then I wait: anything said to me wakes me.",
             scratch: "Note to myself: this is scratch. Nobody is sent it.".to_owned(),
-            calls: vec![say("Good morning! I listen, I think, and I wait until there is something to do."), wait("your next word")],
+            calls: vec![
+                say("Good morning! I listen, I think, and I wait until there is something to do."),
+                wait("your next word"),
+            ],
         },
         (Some(Name::Operator), COUNT) => Turn {
             think: "That will take a while.",
@@ -105,7 +109,11 @@ fn reply(messages: &[Message]) -> Turn {
             scratch: "The number is 7.".to_owned(),
             calls: vec![say("7. I have it, whatever happens to my process."), wait("your next word")],
         },
-        _ => Turn { think: "Not in my script.", calls: vec![say("I am scripted, and this is not in my script."), wait("your next word")], ..Turn::default() },
+        _ => Turn {
+            think: "Not in my script.",
+            calls: vec![say("I am scripted, and this is not in my script."), wait("your next word")],
+            ..Turn::default()
+        },
     }
 }
 

@@ -12,7 +12,10 @@ use crate::error::{CommandError, Outcome};
 pub(super) async fn run(context: &Context, debug: &Debug) -> Outcome {
     let Debug::Reflect { text } = debug;
     if text.trim().is_empty() {
-        return Err(CommandError::user("the text is empty", "say what the agent is to look at, or leave it out"));
+        return Err(CommandError::user(
+            "the text is empty",
+            "say what the agent is to look at, or leave it out",
+        ));
     }
     let key = fresh_key("reflect");
     let event = api::ExternalEvent {

@@ -101,6 +101,10 @@ fn terminal() -> Finding {
             format!("{term}, and the locale {locale:?} is not UTF-8"),
             "set LANG=C.UTF-8 where other scripts and emoji look wrong",
         ),
-        (false, _) => Finding::note("terminal", "none: this is a pipe or a file", "klbr chat prints a line for each event then"),
+        (false, _) => Finding::note(
+            "terminal",
+            "none: this is a pipe or a file",
+            "klbr chat prints a line for each event then",
+        ),
     }
 }

@@ -62,7 +62,10 @@ async fn followed(client: &Client, events: &Events, printer: &mut Printer) -> Ou
 pub(crate) async fn newest(client: &Client) -> Outcome<Seq> {
     let status: AgentStatus = client.get(path::STATUS, &()).await?;
     status.agent.map(|agent| agent.seq).ok_or_else(|| {
-        CommandError::remote("the agent is not ready yet", "try again in a moment; klbr status says how far it is")
+        CommandError::remote(
+            "the agent is not ready yet",
+            "try again in a moment; klbr status says how far it is",
+        )
     })
 }
 

@@ -34,7 +34,10 @@ pub(super) async fn run(context: &Context, history: &History) -> Outcome {
 async fn search(context: &Context, search: &Search) -> Outcome {
     let text = search.text.join(" ");
     if text.trim().is_empty() {
-        return Err(CommandError::user("there is nothing to look for", "klbr history WORDS searches; klbr history list lists"));
+        return Err(CommandError::user(
+            "there is nothing to look for",
+            "klbr history WORDS searches; klbr history list lists",
+        ));
     }
     let since = search.since.as_deref().map(|time| instant("--since", time)).transpose()?;
     let until = search.until.as_deref().map(|time| instant("--until", time)).transpose()?;
@@ -54,7 +57,8 @@ async fn search(context: &Context, search: &Search) -> Outcome {
             client.get::<api::Hits>(path::HISTORY, &query).await?.hits
         }
         Reach::Kept(offline) => {
-            let search = klbr_core::runtime::store::Search { text, since, until, source, conversation, limit, offset };
+            let search =
+                klbr_core::runtime::store::Search { text, since, until, source, conversation, limit, offset };
             offline.store.search(&offline.name, search).await?
         }
     };
@@ -65,8 +69,11 @@ async fn search(context: &Context, search: &Search) -> Outcome {
 
 fn instant(flag: &str, text: &str) -> Outcome<Timestamp> {
     let time = text.parse::<jiff::Timestamp>().map_err(|error| {
-        CommandError::user(format!("{flag} is {text:?}, which is no time"), "write it like 2026-11-05T00:00:00Z")
-            .because(error)
+        CommandError::user(
+            format!("{flag} is {text:?}, which is no time"),
+            "write it like 2026-11-05T00:00:00Z",
+        )
+        .because(error)
     })?;
     Ok(Timestamp(time.as_millisecond()))
 }
@@ -115,7 +122,8 @@ fn as_json(stamped: &Stamped) -> Value {
 /// A record in one line: its number, when, its kind, and what it holds.
 fn row(record: &Value) -> String {
     let mut rest = record.clone();
-    let mut take = |name: &str| rest.as_object_mut().and_then(|fields| fields.remove(name)).unwrap_or_default();
+    let mut take =
+        |name: &str| rest.as_object_mut().and_then(|fields| fields.remove(name)).unwrap_or_default();
     let (seq, at, kind) = (take("seq"), take("at"), take("kind"));
     let at = Timestamp(at.as_i64().unwrap_or(0));
     let rest = fit(&clean_line(&rest.to_string()), 200);
@@ -144,5 +152,8 @@ async fn verify(context: &Context) -> Outcome {
     if faults.is_empty() && folded.balances() {
         return Ok(());
     }
-    Err(CommandError::config("the history does not hold", "keep a copy of it, then klbr store restore BACKUP"))
+    Err(CommandError::config(
+        "the history does not hold",
+        "keep a copy of it, then klbr store restore BACKUP",
+    ))
 }

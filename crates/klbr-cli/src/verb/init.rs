@@ -24,7 +24,9 @@ pub(super) fn run(context: &Context) -> Outcome {
     let home = Home::new(&context.home);
     let settings = context.home.join("klbr.toml");
     let (mut made, mut kept) = (Vec::new(), Vec::new());
-    let mut put = |path: &Path, is_new: bool| if is_new { made.push(path.to_owned()) } else { kept.push(path.to_owned()) };
+    let mut put = |path: &Path, is_new: bool| {
+        if is_new { made.push(path.to_owned()) } else { kept.push(path.to_owned()) }
+    };
     put(&settings, write_new(&settings).map_err(refused)?);
     let is_new = !home.token().exists();
     Token::read_or_make(&home.token())?;
@@ -33,7 +35,8 @@ pub(super) fn run(context: &Context) -> Outcome {
         let line = |word: &str, path: &Path| format!("{word} {}\n", path.display());
         let made = made.iter().map(|path| line("made", path));
         let kept = kept.iter().map(|path| line("kept", path));
-        let next = "next: klbr doctor says whether a model answers, klbr chat talks to the agent\n".to_owned();
+        let next =
+            "next: klbr doctor says whether a model answers, klbr chat talks to the agent\n".to_owned();
         made.chain(kept).chain([next]).collect()
     })
 }
@@ -53,7 +56,8 @@ mod tests {
 
     /// The settings with each `#key = value` switched on.
     fn switched_on() -> String {
-        let is_setting = |line: &str| line.starts_with('#') && !line.starts_with("# ") && line.contains(" = ");
+        let is_setting =
+            |line: &str| line.starts_with('#') && !line.starts_with("# ") && line.contains(" = ");
         let line = |line: &str| if is_setting(line) { line[1..].to_owned() } else { line.to_owned() };
         SETTINGS.lines().map(|text| line(text) + "\n").collect()
     }

@@ -56,9 +56,9 @@ pub(super) async fn ask(config: &Config) -> Outcome<Vec<ModelServer>> {
             Ok(vec![server(&config.base_url, offered)])
         }
         ServerChoice::Discover(candidates) => {
-            let found = discovery::discover(candidates, PATIENCE)
-                .await
-                .map_err(|error| CommandError::config(error.to_string(), "set model.base_url in klbr.toml"))?;
+            let found = discovery::discover(candidates, PATIENCE).await.map_err(|error| {
+                CommandError::config(error.to_string(), "set model.base_url in klbr.toml")
+            })?;
             Ok(found.into_iter().map(|found| server(&found.candidate.base_url, found.models)).collect())
         }
     }
@@ -70,14 +70,19 @@ fn list(server: &ModelServer) -> String {
         format!("  {}{context}\n", clean_line(&model.id))
     };
     let models: String = server.models.iter().map(line).collect();
-    format!("{}\n{}", server.base_url, if models.is_empty() { "  offers no model\n".to_owned() } else { models })
+    format!(
+        "{}\n{}",
+        server.base_url,
+        if models.is_empty() { "  offers no model\n".to_owned() } else { models }
+    )
 }
 
 /// The model in use, in words.
 pub(super) fn in_use(status: &ModelStatus) -> String {
     clean_line(&match status {
         ModelStatus::Known { base_url, model, context_tokens } => {
-            let context = context_tokens.map(|tokens| format!(", {tokens} tokens of context")).unwrap_or_default();
+            let context =
+                context_tokens.map(|tokens| format!(", {tokens} tokens of context")).unwrap_or_default();
             format!("{model} at {base_url}{context}")
         }
         ModelStatus::BuiltIn { model } => format!("{model}, built in"),

@@ -1,5 +1,7 @@
 //! `klbr run`: the daemon in the foreground.
 
+use std::io::{self, Write as _};
+
 use klbr_server::{Daemon, Running};
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -35,13 +37,15 @@ fn announce(context: &Context, running: &Running) -> Outcome {
         "home": running.home().dir(),
         "token_path": running.token_path(),
     });
-    context.print(&line, || {
-        format!(
-            "the daemon listens on http://{} for {}\nklbr chat talks to its agent, klbr stop stops it",
-            running.addr(),
-            running.home().dir().display()
-        )
-    })
+    let mut stdout = io::stdout().lock();
+    if context.json {
+        writeln!(stdout, "{line}")?;
+    } else {
+        let home = running.home().dir().display();
+        writeln!(stdout, "the daemon listens on http://{} for {home}", running.addr())?;
+        writeln!(stdout, "klbr chat talks to its agent, klbr stop stops it")?;
+    }
+    Ok(stdout.flush()?)
 }
 
 async fn either(terminate: &mut Signal, interrupt: &mut Signal) {

@@ -18,7 +18,9 @@ pub(super) async fn run(context: &Context, soul: &Soul) -> Outcome {
     match soul {
         Soul::Show => {
             let soul = current(context).await?;
-            context.print(&soul, || if io::stdout().is_terminal() { text::clean(&soul.text) } else { soul.text.clone() })
+            context.print(&soul, || {
+                if io::stdout().is_terminal() { text::clean(&soul.text) } else { soul.text.clone() }
+            })
         }
         Soul::Edit { file } => edit(context, file.as_deref()).await,
     }
@@ -38,7 +40,8 @@ async fn edit(context: &Context, file: Option<&Path>) -> Outcome {
             let old = current(context).await?.text;
             let new = in_editor(&old)?;
             if new == old {
-                return context.print(&serde_json::json!({ "changed": false }), || "nothing was changed".to_owned());
+                return context
+                    .print(&serde_json::json!({ "changed": false }), || "nothing was changed".to_owned());
             }
             new
         }
@@ -49,7 +52,10 @@ async fn edit(context: &Context, file: Option<&Path>) -> Outcome {
         }
     };
     if new.trim().is_empty() {
-        return Err(CommandError::user("the new soul is empty", "nothing was changed; klbr soul show prints the old one"));
+        return Err(CommandError::user(
+            "the new soul is empty",
+            "nothing was changed; klbr soul show prints the old one",
+        ));
     }
     let soul = api::Soul { text: new };
     let accepted: api::Accepted = context
@@ -63,17 +69,28 @@ fn read(file: &Path) -> Outcome<String> {
 }
 
 fn not_text(what: &str, error: io::Error) -> CommandError {
-    CommandError::user(format!("{what} cannot be read"), "name a readable file of UTF-8 text; nothing was changed")
-        .because(error)
+    CommandError::user(
+        format!("{what} cannot be read"),
+        "name a readable file of UTF-8 text; nothing was changed",
+    )
+    .because(error)
 }
 
 /// Has the operator edit a text.
 fn in_editor(old: &str) -> Outcome<String> {
     let editor = wiring::editor().ok_or_else(|| {
-        CommandError::user("no editor is known: neither VISUAL nor EDITOR is set", "set EDITOR, or use --file FILE")
+        CommandError::user(
+            "no editor is known: neither VISUAL nor EDITOR is set",
+            "set EDITOR, or use --file FILE",
+        )
     })?;
     let draft = Draft(std::env::temp_dir().join(format!("{}.md", fresh_key("klbr-soul"))));
-    std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft.0)?.write_all(old.as_bytes())?;
+    std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&draft.0)?
+        .write_all(old.as_bytes())?;
     // An editor may come with arguments, as in "code --wait"; the file's name is handed over as it is.
     let status = Command::new("sh").args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(&draft.0).status()?;
     if !status.success() {

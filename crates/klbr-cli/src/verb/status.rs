@@ -63,13 +63,18 @@ fn told(status: &Status, now: Timestamp) -> String {
             format!("asks its model (step {step}), which failed {failures} times{again}")
         }
         Activity::Acting { running, .. } => {
-            let running: Vec<String> = running.iter().map(|(action, name)| format!("{name} ({action})")).collect();
+            let running: Vec<String> =
+                running.iter().map(|(action, name)| format!("{name} ({action})")).collect();
             format!("acts: {}", running.join(", "))
         }
         Activity::Turning { turn } => format!("is in turn {turn}"),
     });
     let held = status.open_effects.iter().filter(|effect| effect.held).count();
-    let held = if held > 0 { format!("held     {held} effects wait for you: klbr effects list\n") } else { String::new() };
+    let held = if held > 0 {
+        format!("held     {held} effects wait for you: klbr effects list\n")
+    } else {
+        String::new()
+    };
     let compacting = if status.compacting { " (being summarised)" } else { "" };
     format!(
         "does     {doing}\n{held}context  {} of {} tokens in {} messages{compacting}\nledger   {}\nrecord   {}\n",

@@ -69,10 +69,13 @@ fn export(context: &Context, to: Option<&Path>, database: &Path) -> Outcome {
         return Ok(stdout.flush()?);
     };
     let refused = |error: io::Error| {
-        CommandError::user(format!("{} cannot be made", to.display()), "name a new file in a folder of yours").because(error)
+        CommandError::user(format!("{} cannot be made", to.display()), "name a new file in a folder of yours")
+            .because(error)
     };
     let file = std::fs::OpenOptions::new().write(true).create_new(true).open(to).map_err(refused)?;
     let records = upkeep::export(database, &agent, &mut BufWriter::new(file))?;
     let to: PathBuf = to.into();
-    context.print(&json!({ "export": to, "records": records }), || format!("{records} records written to {}", to.display()))
+    context.print(&json!({ "export": to, "records": records }), || {
+        format!("{records} records written to {}", to.display())
+    })
 }

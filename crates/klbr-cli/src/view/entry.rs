@@ -108,6 +108,8 @@ fn of_block(at: Timestamp, block: &Block) -> Vec<Entry> {
             nested(block).flat_map(|message| heard(at, &format!("{source}{place}"), message)).collect()
         }
         Name::Message => heard(at, "", block),
+        // What day it is, an operator knows.
+        Name::SessionNote if words.starts_with("Today is ") && !words.contains('\n') => Vec::new(),
         Name::Receipts | Name::Pending | Name::Instructions | Name::SessionNote => one(Kind::Note, &words),
     }
 }

@@ -24,7 +24,9 @@ fn seen(view: &View, now: i64) -> String {
     let mut lines: Vec<String> = view.entries().iter().flat_map(Entry::lines).collect();
     lines.push("--".to_owned());
     lines.extend(view.streaming().iter().flat_map(|entry| entry.lines().collect::<Vec<_>>()));
-    lines.extend(view.states(Timestamp(now)).iter().map(|state| format!("({}) {}", state.kind.label(), state.text)));
+    lines.extend(
+        view.states(Timestamp(now)).iter().map(|state| format!("({}) {}", state.kind.label(), state.text)),
+    );
     lines.extend(view.pending().iter().map(|p| format!("(pending) {} {:?}", p.text, p.event)));
     lines.join("\n") + "\n"
 }
@@ -82,30 +84,46 @@ fn pieces_are_replaced_by_what_is_durable() {
         json!({"type": "scratch_delta", "text": "one "}),
         json!({"type": "call_delta", "name": "recall"}),
     ];
-    check(&updates, 9000, expect![[r#"
+    check(
+        &updates,
+        9000,
+        expect![[r#"
         --
         think     | Hm, well
         scratch   | one
         (action) asks for recall …
-    "#]]);
+    "#]],
+    );
     updates.push(json!({"type": "replied", "step": "1.1", "think": "Hm, well", "scratch": "one two",
                         "calls": ["recall"], "usage": null}));
-    updates.push(json!({"type": "action_started", "action": "1.1.1", "name": "recall", "arguments": "{\"id\":\"1\"}"}));
-    check(&updates, 9000, expect![[r#"
+    updates.push(
+        json!({"type": "action_started", "action": "1.1.1", "name": "recall", "arguments": "{\"id\":\"1\"}"}),
+    );
+    check(
+        &updates,
+        9000,
+        expect![[r#"
         think     | Hm, well
         scratch   | one two
         --
         (action) recall for 3s
-    "#]]);
-    updates.push(json!({"type": "action_ended", "action": "1.1.1", "end": {"end": "failed", "why": "timed_out"},
-                        "result": "Nothing came."}));
-    check(&updates, 9000, expect![[r#"
+    "#]],
+    );
+    updates.push(
+        json!({"type": "action_ended", "action": "1.1.1", "end": {"end": "failed", "why": "timed_out"},
+                        "result": "Nothing came."}),
+    );
+    check(
+        &updates,
+        9000,
+        expect![[r#"
         think     | Hm, well
         scratch   | one two
         action    | recall {"id":"1"} → failed (timed out), Nothing came.
         --
         (think) the model thinks …
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -146,15 +164,20 @@ fn a_held_effect_waits_until_it_is_decided() {
         json!({"type": "action_ended", "action": "1.1.1", "end": null, "result": "Held for review."}),
     ];
     assert_eq!(view(&updates).held().map(|action| action.to_string()).as_deref(), Some("1.1.1"));
-    updates.push(json!({"type": "action_ended", "action": "1.1.1", "end": {"end": "failed", "why": "denied"},
+    updates
+        .push(json!({"type": "action_ended", "action": "1.1.1", "end": {"end": "failed", "why": "denied"},
                         "result": "The operator said no."}));
-    check(&updates, 4000, expect![[r#"
+    check(
+        &updates,
+        4000,
+        expect![[r#"
         held      | 1.1.1 discord_send {"content":"hi"}: sends are reviewed
         action    |  → goes on, Held for review.
         action    | discord_send {"content":"hi"} → failed (denied), The operator said no.
         --
         (think) the model thinks …
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

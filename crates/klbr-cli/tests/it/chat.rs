@@ -17,59 +17,47 @@ fn polite() -> Value {
 #[test]
 fn a_pipe_says_the_same_every_time() {
     let model = scripted(&polite());
-    for _ in 0..2 {
-        let home = Home::asking(&model.base);
-        let ended = home.pipe(&["chat"], "Good morning\n\nHow are you?\nhostile\n");
+    let talk = || {
+        let ended = Home::asking(&model.base).pipe(&["chat"], "Good morning\n\nHow are you?\nhostile\n");
         assert_eq!(ended.code, Some(0), "{ended:?}");
-        expect![[r#"
-            you       | Good morning
-            note      | Today is 2026-11-30.
-            think     | A greeting.
-            scratch   | I greet back.
-            delivered | Good morning to you.
-            wait      | at most 10m 00s, the next word
-            wait      | woken by operator
-            you       | How are you?
-            think     | Small talk.
-            delivered | Fine.
-                      | And you?
-            wait      | at most 10m 00s, the next word
-            wait      | woken by operator
-            you       | hostile
-            think     | ␛[2J
-            scratch   | a<U+202E>b
-            delivered | ␛]0;owned␇done
-            wait      | at most 10m 00s, the next word
-        "#]          you       | Good morning
-            note      | Today is 2026-11-30.
-            think     | A greeting.
-            scratch   | I greet back.
-            delivered | Good morning to you.
-            wait      | at most 10m 00s, the next word
-            wait      | woken by operator
-            you       | How are you?
-            think     | Small talk.
-            delivered | Fine.
-                      | And you?
-            wait      | at most 10m 00s, the next word
-            wait      | woken by operator
-            you       | hostile
-            think     | ␛[2J
-            scratch   | a<U+202E>b
-            delivered | ␛]0;owned␇done
-            wait      | at most 10m 00s, the next word
-        "#]].assert_eq(&ended.out);
-    }
+        ended.out
+    };
+    let out = talk();
+    expect![[r#"
+        you       | Good morning
+        think     | A greeting.
+        scratch   | I greet back.
+        delivered | Good morning to you.
+        wait      | at most 10m 00s, the next word
+        wait      | woken by operator
+        you       | How are you?
+        think     | Small talk.
+        delivered | Fine.
+                  | And you?
+        wait      | at most 10m 00s, the next word
+        wait      | woken by operator
+        you       | hostile
+        think     | ␛[2J
+        scratch   | a<U+202E>b
+        delivered | ␛]0;owned␇done
+        wait      | at most 10m 00s, the next word
+    "#]]
+    .assert_eq(&out);
+    assert_eq!(talk(), out);
 }
 
 #[test]
 fn quiet_prints_what_is_said_and_json_every_update() {
     let model = scripted(&polite());
     let home = Home::asking(&model.base);
-    assert_eq!(home.good(&["chat", "--quiet", "-m", "Good morning", "-m", "How are you?"]), "Good morning to you.\nFine.\nAnd you?\n");
+    assert_eq!(
+        home.good(&["chat", "--quiet", "-m", "Good morning", "-m", "How are you?"]),
+        "Good morning to you.\nFine.\nAnd you?\n"
+    );
     let lines = home.good(&["chat", "--json", "-m", "Good morning"]);
     let updates: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let kinds: Vec<&str> = updates.iter().filter(|u| u["id"].is_u64()).filter_map(|u| u["type"].as_str()).collect();
+    let kinds: Vec<&str> =
+        updates.iter().filter(|u| u["id"].is_u64()).filter_map(|u| u["type"].as_str()).collect();
     assert!(kinds.contains(&"delivered") && kinds.contains(&"turn_ended"), "{kinds:?}");
     let ids: Vec<u64> = updates.iter().filter_map(|update| update["id"].as_u64()).collect();
     assert!(ids.is_sorted_by(|a, b| a < b), "{ids:?}");
@@ -122,7 +110,11 @@ fn without_a_model_what_was_said_is_kept() {
     let home = Home::asking("http://127.0.0.1:9/v1");
     let ended = home.run(&["chat", "-m", "Is anybody there?"]);
     assert_eq!(ended.code, Some(4), "{ended:?}");
-    assert!(ended.err.contains("the model could not be asked") && ended.err.contains("hint: "), "{}", ended.err);
+    assert!(
+        ended.err.contains("the model could not be asked") && ended.err.contains("hint: "),
+        "{}",
+        ended.err
+    );
     assert!(ended.out.contains("failure   | "), "{}", ended.out);
     // It stands in the frame of a turn that is not over.
     assert!(home.good(&["status"]).contains("framed 1"), "{}", home.good(&["status"]));

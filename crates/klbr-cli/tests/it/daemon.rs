@@ -1,5 +1,6 @@
 //! Verbs beside a daemon.
 
+use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::model::{says, scripted};
@@ -22,7 +23,9 @@ fn a_daemon_is_talked_to_looked_at_and_stopped() {
     assert!(home.good(&["status"]).contains("waits, "));
     assert!(home.good(&["models"]).contains("scripted"));
     assert!(home.good(&["history", "morning"]).contains("Good morning to you."));
-    assert!(home.good(&["events", "--after", "0", "--no-follow"]).contains("delivered | Good morning to you."));
+    assert!(
+        home.good(&["events", "--after", "0", "--no-follow"]).contains("delivered | Good morning to you.")
+    );
     assert!(home.good(&["history", "list", "--limit", "3"]).lines().count() == 3);
     assert!(home.good(&["history", "verify"]).contains("follow from one another"));
     let far = home.run(&["events", "--after", "999999"]);
@@ -41,7 +44,9 @@ fn a_daemon_is_talked_to_looked_at_and_stopped() {
     await_that("the stream", || home.good(&["status"]).contains("asks its model"));
     home.good(&["interrupt"]);
     assert!(talk.wait().unwrap().success());
-    assert!(home.good(&["events", "--after", "0", "--no-follow"]).contains("the reply was dropped in the middle"));
+    assert!(
+        home.good(&["events", "--after", "0", "--no-follow"]).contains("the reply was dropped in the middle")
+    );
 
     let status: Value = serde_json::from_str(&home.good(&["status", "--json"])).unwrap();
     let ledger = &status["agent"]["ledger"];
@@ -50,6 +55,32 @@ fn a_daemon_is_talked_to_looked_at_and_stopped() {
     assert!(daemon.0.wait().unwrap().success());
     let again = home.run(&["stop"]);
     assert_eq!(again.code, Some(4), "{again:?}");
+}
+
+/// A chat outlives the daemon that it is attached to: what was said is answered once, and told once.
+#[test]
+fn a_chat_goes_on_with_the_next_daemon() {
+    let endless = json!({ "times": 1, "answer": { "body": { "reply": { "parts": [
+        { "endless": { "say": "sheep ", "gap_ms": 5, "to": "text" } } ] } } } });
+    let model = scripted(&json!([endless, says("Good morning", "A greeting.", "", "Good morning to you.")]));
+    let home = Home::asking(&model.base);
+    let mut first = home.daemon();
+    let talk = home.klbr(&["chat", "-m", "Good morning"]).spawn().unwrap();
+    await_that("the stream", || home.good(&["status"]).contains("asks its model"));
+    first.0.kill().unwrap();
+    first.0.wait().unwrap();
+    let _second = home.daemon();
+    let ended = talk.wait_with_output().unwrap();
+    let out = String::from_utf8(ended.stdout).unwrap();
+    expect![[r#"
+        you       | Good morning
+        note      | the process began anew; nothing was lost
+        think     | A greeting.
+        delivered | Good morning to you.
+        wait      | at most 10m 00s, the next word
+    "#]]
+    .assert_eq(&out);
+    assert!(ended.status.success());
 }
 
 #[test]

@@ -35,13 +35,33 @@ fn arguments_that_mean_nothing_are_named() {
 fn without_a_home_verbs_say_how_to_make_one() {
     let home = Home::new();
     for verb in [
-        &["status"][..], &["inbox"], &["history", "x"], &["history", "list"], &["history", "verify"], &["events"],
-        &["soul", "show"], &["stop"], &["interrupt"], &["reset"], &["compact"], &["effects", "list"],
-        &["store", "check"], &["debug", "reflect"],
+        &["status"][..],
+        &["inbox"],
+        &["history", "x"],
+        &["history", "list"],
+        &["history", "verify"],
+        &["events"],
+        &["soul", "show"],
+        &["stop"],
+        &["interrupt"],
+        &["reset"],
+        &["compact"],
+        &["effects", "list"],
+        &["store", "check"],
+        &["debug", "reflect"],
     ] {
         check(&home, verb, 3, "there is no home at", "klbr init");
         assert!(!home.path().exists(), "{verb:?} made a home");
     }
+}
+
+#[test]
+fn programs_are_told_of_errors_in_json() {
+    let ended = Home::new().run(&["status", "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&ended.err).unwrap();
+    assert_eq!((ended.code, told["error"]["class"].as_str()), (Some(3), Some("config")), "{told}");
+    assert!(told["error"]["message"].as_str().unwrap().contains("there is no home at"), "{told}");
+    assert!(told["error"]["hints"][0].as_str().unwrap().contains("klbr init"), "{told}");
 }
 
 #[test]
@@ -61,7 +81,11 @@ fn settings_that_mean_nothing_are_named_with_their_line() {
         ("[agent]\nname = \"Ada Lovelace\"\n", "Ada Lovelace", "nothing was changed"),
         ("[model]\nbase_url = \"ftp://x\"\n", "ftp://x", "nothing was changed"),
         ("[model]\napi_key = \"sesame\"\n", "api_key_env", "nothing was changed"),
-        ("[model]\nbase_url = \"http://x\"\napi_key_env = \"NOT_SET_HERE\"\n", "NOT_SET_HERE", "nothing was changed"),
+        (
+            "[model]\nbase_url = \"http://x\"\napi_key_env = \"NOT_SET_HERE\"\n",
+            "NOT_SET_HERE",
+            "nothing was changed",
+        ),
         ("[server]\nlisten = \"everywhere\"\n", "everywhere", "nothing was changed"),
     ] {
         let home = Home::new();
@@ -103,7 +127,13 @@ fn texts_and_times_that_cannot_be_used_are_named() {
     let not_text = home.beside("bytes.md");
     std::fs::write(&not_text, [0xff, 0xfe]).unwrap();
     let path = |path: &std::path::Path| path.to_str().unwrap().to_owned();
-    check(&home, &["soul", "edit", "--file", "/nowhere/soul.md"], 2, "/nowhere/soul.md", "nothing was changed");
+    check(
+        &home,
+        &["soul", "edit", "--file", "/nowhere/soul.md"],
+        2,
+        "/nowhere/soul.md",
+        "nothing was changed",
+    );
     check(&home, &["soul", "edit", "--file", &path(&empty)], 2, "empty", "nothing was changed");
     check(&home, &["soul", "edit", "--file", &path(&not_text)], 2, "bytes.md", "UTF-8");
     check(&home, &["soul", "edit"], 2, "empty", "nothing was changed");

@@ -108,7 +108,11 @@ pub(crate) fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            if path.is_dir() { folders.push(path) } else { found.push((path.clone(), std::fs::read(&path).unwrap())) }
+            if path.is_dir() {
+                folders.push(path)
+            } else {
+                found.push((path.clone(), std::fs::read(&path).unwrap()))
+            }
         }
     }
     found.sort();

@@ -52,7 +52,9 @@ pub(super) fn of(entry: &Entry, columns: usize) -> Vec<Row> {
     let row = |head: String, text: String| Row { kind, head, text };
     if columns < NARROW {
         let mut rows = vec![row(format!("{bar} {label}"), String::new())];
-        rows.extend(wrap(&entry.text, columns.saturating_sub(2)).into_iter().map(|text| row(format!("{bar} "), text)));
+        rows.extend(
+            wrap(&entry.text, columns.saturating_sub(2)).into_iter().map(|text| row(format!("{bar} "), text)),
+        );
         return rows;
     }
     let room = Kind::LABEL;

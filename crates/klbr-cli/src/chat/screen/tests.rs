@@ -76,7 +76,10 @@ fn check(columns: u16, rows: u16, expected: Expect) {
 
 #[test]
 fn a_usual_terminal() {
-    check(80, 18, expect![[r#"
+    check(
+        80,
+        18,
+        expect![[r#"
         klbr · a model
 
 
@@ -95,12 +98,16 @@ fn a_usual_terminal() {
         ────────────────────────────────────────────────────────────────────────────────
         > 日本
         enter send · esc interrupt
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_narrow_terminal() {
-    check(24, 20, expect![[r#"
+    check(
+        24,
+        20,
+        expect![[r#"
         klbr · a model
         ┊ scratch
         ┊ Answer in kind.
@@ -121,7 +128,8 @@ fn a_narrow_terminal() {
         ────────────────────────
         > 日本
         enter send · esc interr…
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -146,10 +154,10 @@ fn scrolling_stays_in_place_while_more_comes() {
     assert_eq!(body(&before), body(&after));
     assert!(after.starts_with("klbr · a model"), "{after}");
     assert!(after.lines().next().unwrap().ends_with("8 rows below"), "{after}");
-    screen.to_top();
+    screen.show_oldest();
     let top = drawn(&mut screen, &view(&updates(33)), 60, 10, None);
     assert!(top.contains("line 0\n"), "{top}");
-    screen.to_bottom();
+    screen.show_newest();
     let end = drawn(&mut screen, &view(&updates(33)), 60, 10, Some("it went"));
     assert!(end.contains("line 32\n") && end.contains("not connected: it went"), "{end}");
 }

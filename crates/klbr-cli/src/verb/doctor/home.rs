@@ -39,9 +39,10 @@ fn folder(dir: &Path) -> Finding {
 
 fn held(dir: &Path) -> Finding {
     match holder(dir) {
-        Ok(Holder::Daemon(address)) => {
-            Finding::good("lock", format!("held by the daemon, process {}, on {}", address.pid, address.root()))
-        }
+        Ok(Holder::Daemon(address)) => Finding::good(
+            "lock",
+            format!("held by the daemon, process {}, on {}", address.pid, address.root()),
+        ),
         Ok(Holder::Nobody) => Finding::good("lock", "free: no daemon runs"),
         Err(error) => Finding::of("lock", &error),
     }
@@ -50,7 +51,11 @@ fn held(dir: &Path) -> Finding {
 fn token(path: &Path) -> Finding {
     let shown = path.display();
     let Ok(metadata) = std::fs::metadata(path) else {
-        return Finding::note("token", format!("{shown} is not there yet"), "klbr init or the first start makes it");
+        return Finding::note(
+            "token",
+            format!("{shown} is not there yet"),
+            "klbr init or the first start makes it",
+        );
     };
     let own = std::fs::metadata("/proc/self").map_or(metadata.uid(), |process| process.uid());
     match metadata.permissions().mode() & 0o777 {
@@ -75,7 +80,10 @@ fn database(path: &Path) -> Finding {
     match upkeep::check(path) {
         Ok(report) if report.faults.is_empty() => {
             let records: u64 = report.agents.iter().map(|agent| agent.records).sum();
-            Finding::good("database", format!("whole: {} agents, {records} records, every ledger balances", report.agents.len()))
+            Finding::good(
+                "database",
+                format!("whole: {} agents, {records} records, every ledger balances", report.agents.len()),
+            )
         }
         Ok(report) => Finding::bad(
             "database",

@@ -81,10 +81,14 @@ async fn tools(config: &Config, server: &ModelServer, model: &OfferedModel) -> F
 
 /// Asks the model to call a tool.
 async fn ask(config: &Config, server: &ModelServer, model: &OfferedModel) -> Result<Sampled, CommandError> {
-    let no_server = |error: klbr_llm::ConfigError| CommandError::config(error.to_string(), "correct the server's address");
+    let no_server = |error: klbr_llm::ConfigError| {
+        CommandError::config(error.to_string(), "correct the server's address")
+    };
     let config = match &config.server {
         ServerChoice::At(config) => (**config).clone(),
-        ServerChoice::Discover(_) => klbr_llm::Config::new(BaseUrl::parse(&server.base_url).map_err(no_server)?),
+        ServerChoice::Discover(_) => {
+            klbr_llm::Config::new(BaseUrl::parse(&server.base_url).map_err(no_server)?)
+        }
     };
     let provider = Provider::new(config).map_err(no_server)?;
     let tools = r#"[{"name":"answer","description":"Gives your answer.","parameters":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}}]"#;
@@ -92,7 +96,10 @@ async fn ask(config: &Config, server: &ModelServer, model: &OfferedModel) -> Res
         model: model.id.as_str().into(),
         system: "You answer only by calling the tool named answer.".into(),
         tools: tools.into(),
-        messages: vec![Message::User { text: "Call answer with the text \"ready\".".into(), starts_turn: true }],
+        messages: vec![Message::User {
+            text: "Call answer with the text \"ready\".".into(),
+            starts_turn: true,
+        }],
         parameters: Parameters { effort: None, max_output_tokens: Some(512), tool_choice: ToolChoice::Auto },
     };
     let failed = |failure: klbr_core::model::Failure| {

@@ -6,9 +6,14 @@ use super::Finding;
 
 /// Says what holds, and what does not.
 pub(super) fn look(config: &Config) -> Vec<Finding> {
-    let token = Finding::good("trust", "operator is whoever can read the token; processes of the agent are not given it");
+    let token = Finding::good(
+        "trust",
+        "operator is whoever can read the token; processes of the agent are not given it",
+    );
     let shell = match config.process_tool {
-        false => Finding::good("trust", "the agent starts no processes: its approvals are as safe as the token"),
+        false => {
+            Finding::good("trust", "the agent starts no processes: its approvals are as safe as the token")
+        }
         true => Finding::note(
             "trust",
             "the agent may run commands with your rights, so that these could read the token and approve for you: \
@@ -17,10 +22,15 @@ pub(super) fn look(config: &Config) -> Vec<Finding> {
         ),
     };
     let local = match (config.listen.ip().is_loopback(), config.allow_remote) {
-        (true, _) => Finding::good("trust", format!("the API listens on this machine alone ({})", config.listen)),
+        (true, _) => {
+            Finding::good("trust", format!("the API listens on this machine alone ({})", config.listen))
+        }
         (false, true) => Finding::note(
             "trust",
-            format!("the API listens on {} without encryption: the token crosses the network in the clear", config.listen),
+            format!(
+                "the API listens on {} without encryption: the token crosses the network in the clear",
+                config.listen
+            ),
             "listen on 127.0.0.1 and use an encrypted tunnel",
         ),
         (false, false) => Finding::bad(
