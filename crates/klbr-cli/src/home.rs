@@ -72,7 +72,8 @@ fn address_of(home: &Home, pid: u32) -> Option<Address> {
 /// Where the daemon that holds a home listens, and the token that it takes.
 pub(crate) fn contact(dir: &Path) -> io::Result<(Address, String)> {
     let home = Home::new(dir);
-    let absent = || io::Error::new(io::ErrorKind::NotFound, format!("no daemon listens for {}", dir.display()));
+    let absent =
+        || io::Error::new(io::ErrorKind::NotFound, format!("no daemon listens for {}", dir.display()));
     let claimed = claimed_by(&home).ok_or_else(absent)?;
     let address = address_of(&home, claimed.pid).ok_or_else(absent)?;
     let token = std::fs::read_to_string(home.token())
