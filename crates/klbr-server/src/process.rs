@@ -31,6 +31,13 @@ pub(crate) use tree::kill_leftovers;
 /// The environment variable that marks what the agent has started.
 pub const MARKER: &str = "KLBR_PROCESS";
 
+/// What this platform cannot do about processes, if anything.
+pub const SHORTFALL: Option<&str> = if cfg!(target_os = "linux") {
+    None
+} else {
+    Some("a process that leaves its process group is not found here, and outlives its command")
+};
+
 /// The longest that one command may run.
 const LONGEST: Duration = Duration::from_secs(600);
 /// How long it may run when the call does not say.

@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::home::Home;
 use crate::host::{Given, Hosted, Slot};
 use crate::model::LATE;
-use crate::process::ProcessTool;
+use crate::process::{self, ProcessTool};
 
 /// Context of a model whose server does not tell, in tokens.
 const CONTEXT: u64 = 32_768;
@@ -85,6 +85,9 @@ async fn start(
     let store = Arc::new(opening.await.map_err(|_| StartError::Stopped)??);
     let mut builder = AgentBuilder::from_shared(core, store.clone() as Arc<dyn Store>, model);
     if config.process_tool {
+        if let Some(shortfall) = process::SHORTFALL {
+            tracing::warn!("the agent may run command lines; {shortfall}");
+        }
         let dir = home.agent(&config.agent.name);
         let made = std::fs::create_dir_all(&dir);
         made.map_err(|source| StartError::Home { path: dir.clone(), source })?;

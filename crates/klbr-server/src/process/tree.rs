@@ -29,6 +29,8 @@ impl Tree {
         }
         #[cfg(target_os = "linux")]
         kill_all(&Belonging { mark: self.mark.as_bytes(), is_prefix: false, root: Some(self.root) });
+        #[cfg(not(target_os = "linux"))]
+        let _ = &self.mark;
     }
 }
 

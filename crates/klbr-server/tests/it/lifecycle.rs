@@ -114,7 +114,7 @@ async fn it_ends_in_order_with_clients_attached() {
     for signal in [Signal::TERM, Signal::INT] {
         let home = tempfile::tempdir().unwrap();
         let mut daemon = Process::start(home.path(), |command| {
-            command.args(["--base-url", NOBODY, "--model", "m"]);
+            command.args(["--base-url", NOBODY, "--model", "m"]).env("KLBR_API_KEY", "sesame");
         })
         .await;
         daemon.ready().await;
@@ -128,6 +128,16 @@ async fn it_ends_in_order_with_clients_attached() {
         // The stream ends; what was accepted is still there.
         while events.next().await.is_some() {}
         assert!(!home.path().join("run/address.json").exists());
+        // What is logged by default holds no secret, and nothing that people said.
+        let mut logged = String::new();
+        while let Some(line) = in_time("the log", daemon.stderr.next_line()).await.unwrap() {
+            logged += &line;
+        }
+        assert!(logged.contains("ready"), "{logged}");
+        for private in ["sesame", "Are you there?", &daemon.client.token] {
+            assert!(!logged.contains(private), "{logged}");
+        }
+        assert!(std::fs::read_to_string(home.path().join("run/klbrd.log")).unwrap().contains("ready"));
         let mut again = Process::start(home.path(), |command| {
             command.args(["--base-url", NOBODY, "--model", "m"]);
         })
