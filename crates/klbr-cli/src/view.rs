@@ -152,7 +152,8 @@ impl View {
                 let then = if retry_at.is_some() { "" } else { "; it is not tried again" };
                 let failed = Entry::new(at, Kind::Failure, &format!("{failure}{then}"));
                 // The same failure over and over is one entry; the countdown shows that it goes on.
-                if self.entries.last().is_none_or(|last| last.kind != failed.kind || last.text != failed.text) {
+                if self.entries.last().is_none_or(|last| last.kind != failed.kind || last.text != failed.text)
+                {
                     self.entries.push(failed);
                 }
             }
