@@ -47,7 +47,8 @@ async fn talk(context: &Context, chat: &Chat, client: &Client, is_hosted: bool) 
     let newest = status.agent.as_ref().map_or(Seq(0), |agent| agent.seq);
     let is_terminal = wiring::is_interactive();
     if !is_terminal || chat.plain || chat.quiet || context.json || !chat.message.is_empty() {
-        let pace = if is_terminal { line::Pace::AtOnce } else { line::Pace::InTurn };
+        let pace =
+            if is_terminal && chat.message.is_empty() { line::Pace::AtOnce } else { line::Pace::InTurn };
         return line::talk(Session::new(client, newest), chat, context.json, pace).await;
     }
     let session = Session::new(client, Seq(newest.0.saturating_sub(PAST)));

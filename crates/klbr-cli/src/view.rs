@@ -150,7 +150,12 @@ impl View {
             }
             Happening::SamplingFailed { failure, retry_at, .. } => {
                 let then = if retry_at.is_some() { "" } else { "; it is not tried again" };
-                self.push(at, Kind::Failure, &format!("{failure}{then}"));
+                let failed = Entry::new(at, Kind::Failure, &format!("{failure}{then}"));
+                // The same failure over and over is one entry; the countdown shows that it goes on.
+                if self.entries.last().is_none_or(|last| last.kind != failed.kind || last.text != failed.text)
+                {
+                    self.entries.push(failed);
+                }
             }
             Happening::ActionStarted { .. } => {}
             Happening::Held { action, name, arguments, reason } => {

@@ -52,7 +52,7 @@ pub(super) async fn talk(mut session: Session, chat: &Chat, json: bool, pace: Pa
         if input.is_none() && session.is_settled() {
             return Ok(());
         }
-        if session.failures() >= TRIES && input.is_none() {
+        if session.failures() >= TRIES && pace == Pace::InTurn {
             return Err(CommandError::remote(
                 format!("the model could not be asked {TRIES} times in a row"),
                 "what was said is kept and will be answered; klbr doctor says what is wrong with the model's server",

@@ -108,6 +108,8 @@ fn a_soul_is_replaced_while_nobody_runs() {
 #[test]
 fn without_a_model_what_was_said_is_kept() {
     let home = Home::asking("http://127.0.0.1:9/v1");
+    let piped = home.pipe(&["chat"], "Is anybody there?\nHello?\n");
+    assert_eq!(piped.code, Some(4), "{piped:?}");
     let ended = home.run(&["chat", "-m", "Is anybody there?"]);
     assert_eq!(ended.code, Some(4), "{ended:?}");
     assert!(
@@ -117,5 +119,5 @@ fn without_a_model_what_was_said_is_kept() {
     );
     assert!(ended.out.contains("failure   | "), "{}", ended.out);
     // It stands in the frame of a turn that is not over.
-    assert!(home.good(&["status"]).contains("framed 1"), "{}", home.good(&["status"]));
+    assert!(home.good(&["status"]).contains("framed 1 "), "{}", home.good(&["status"]));
 }
