@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::event::{Body, EventKey, Header};
@@ -98,11 +99,12 @@ pub struct Search {
 }
 
 /// One place in the history that a search found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Hit {
     /// The record that holds it.
     pub seq: Seq,
-    /// When it happened.
+    /// When it happened, in UTC milliseconds.
+    #[schemars(with = "i64")]
     pub at: Timestamp,
     /// Who said it: a source instance, or `agent`.
     pub source: Arc<str>,

@@ -1,0 +1,218 @@
+//! What a daemon is configured with, and how that is put together.
+//!
+//! Owns the precedence flag > environment > `klbr.toml` > default (`C-HOME`), and refusals that name where a
+//! setting came from. Refuses to read the process: flags and environment are lookups that are handed in.
+
+mod file;
+mod layers;
+mod model;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use klbr_core::ids::AgentName;
+use klbr_llm::discovery::Candidate;
+
+use crate::pause::Pause;
+pub use file::SETTINGS;
+use layers::Layers;
+
+/// Looks a setting up by its environment name; `None` when it is not set there.
+pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// Everything a daemon is told. Debug output shows no secret.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The home directory; made when it is not there.
+    pub home: PathBuf,
+    /// Where the API listens.
+    pub listen: SocketAddr,
+    /// Whether it may listen beyond loopback.
+    pub allow_remote: bool,
+    /// Host names that requests may name, besides this machine's own loopback names.
+    pub hosts: Vec<String>,
+    /// The agent.
+    pub agent: AgentConfig,
+    /// The model server.
+    pub server: ServerChoice,
+    /// Whether the agent may run command lines.
+    pub process_tool: bool,
+    /// Names of environment variables that hold secrets; processes that the agent starts do not get them.
+    pub secret_variables: Vec<String>,
+    /// Where to stand still, for proofs.
+    pub pause: Option<Pause>,
+}
+
+/// What is told of the agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentConfig {
+    /// Its name.
+    pub name: AgentName,
+    /// The soul that it begins with, once; later it is what the operator says.
+    pub soul: Option<String>,
+    /// The model's name; the server's first when it is none.
+    pub model: Option<String>,
+    /// The effort level.
+    pub effort: Option<String>,
+    /// The model's context in tokens; what the server tells when it is none.
+    pub context_tokens: Option<u64>,
+    /// The most tokens one reply may have.
+    pub max_output_tokens: Option<u32>,
+}
+
+/// Which model server is used.
+#[derive(Clone, Debug)]
+pub enum ServerChoice {
+    /// This one. Boxed, since it is far larger.
+    At(Box<klbr_llm::Config>),
+    /// The first of these that answers and offers a model.
+    Discover(Vec<Candidate>),
+}
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file is there and cannot be read.
+    #[error("{} cannot be read", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is not TOML.
+    #[error("{}:{line}: {problem}", path.display())]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The file has a key that means nothing here.
+    #[error("{}:{line}: there is no setting {key:?}{}", path.display(), Nearest(nearest.as_deref()))]
+    UnknownKey {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The key, with its table.
+        key: String,
+        /// The known key that is most like it.
+        nearest: Option<String>,
+    },
+    /// A value is none of those that its setting takes.
+    #[error("{origin}: {problem}")]
+    Value {
+        /// Where the value came from.
+        origin: String,
+        /// What is wrong with it; never shows a secret.
+        problem: String,
+    },
+    /// No secure connection is possible here.
+    #[error(transparent)]
+    Model(klbr_llm::ConfigError),
+}
+
+struct Nearest<'a>(Option<&'a str>);
+
+impl std::fmt::Display for Nearest<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(key) => write!(f, "; did you mean {key:?}?"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Config {
+    /// The defaults: loopback on a free port, an agent named `klbr`, servers on this machine.
+    pub fn new(home: impl Into<PathBuf>) -> Self {
+        Config {
+            home: home.into(),
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            allow_remote: false,
+            hosts: Vec::new(),
+            agent: AgentConfig {
+                name: "klbr".parse().expect("the default name is one"),
+                soul: None,
+                model: None,
+                effort: None,
+                context_tokens: None,
+                max_output_tokens: None,
+            },
+            server: ServerChoice::Discover(klbr_llm::discovery::usual_candidates()),
+            process_tool: false,
+            secret_variables: Vec::new(),
+            pause: None,
+        }
+    }
+
+    /// Puts a configuration together. Flags are looked up by the environment's names too.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the file is not what it should be, or a value cannot be used; says where it came from.
+    pub fn load(home: &Path, flags: Lookup<'_>, environment: Lookup<'_>) -> Result<Self, ConfigError> {
+        let layers = Layers::read(home, flags, environment)?;
+        let mut config = Config::new(home);
+        layers.set(LISTEN, &mut config.listen, "an address like 127.0.0.1:4711")?;
+        layers.set(ALLOW_REMOTE, &mut config.allow_remote, "true or false")?;
+        layers.set(PROCESS_TOOL, &mut config.process_tool, "true or false")?;
+        if let Some(hosts) = layers.get(HOSTS) {
+            config.hosts = hosts.text.split(',').map(|host| host.trim().to_owned()).collect();
+            config.hosts.retain(|host| !host.is_empty());
+        }
+        let agent = &mut config.agent;
+        layers.set(AGENT, &mut agent.name, "a name of a-z, 0-9, - and _, beginning with a letter")?;
+        agent.soul = layers.get(SOUL).map(|soul| soul.text);
+        agent.model = layers.get(MODEL).map(|model| model.text);
+        agent.effort = layers.get(EFFORT).map(|effort| effort.text);
+        agent.context_tokens = layers.parse(CONTEXT_TOKENS, "a number of tokens")?;
+        agent.max_output_tokens = layers.parse(MAX_OUTPUT_TOKENS, "a number of tokens")?;
+        config.pause = layers.parse(PAUSE_AT, &Pause::expected())?;
+        config.secret_variables = model::secret_variables(&layers);
+        if let Some(server) = model::server(home, &layers)? {
+            config.server = ServerChoice::At(Box::new(server));
+        }
+        Ok(config)
+    }
+}
+
+/// The home directory: `KLBR_HOME`, else `.klbr` in the directory that `HOME` names.
+pub fn home(environment: Lookup<'_>) -> Option<PathBuf> {
+    let set = |name: &str| environment(name).filter(|value| !value.trim().is_empty()).map(PathBuf::from);
+    set(HOME).or_else(|| set("HOME").map(|user| user.join(".klbr")))
+}
+
+/// The home directory.
+pub const HOME: &str = "KLBR_HOME";
+/// Where the API listens; `127.0.0.1:0` by default.
+pub const LISTEN: &str = "KLBR_LISTEN";
+/// Whether it may listen beyond loopback.
+pub const ALLOW_REMOTE: &str = "KLBR_ALLOW_REMOTE";
+/// Further host names of requests, with commas between.
+pub const HOSTS: &str = "KLBR_HOSTS";
+/// The agent's name.
+pub const AGENT: &str = "KLBR_AGENT";
+/// The soul that a new agent begins with.
+pub const SOUL: &str = "KLBR_SOUL";
+/// The model's name.
+pub const MODEL: &str = "KLBR_MODEL";
+/// The effort level.
+pub const EFFORT: &str = "KLBR_EFFORT";
+/// The model's context in tokens.
+pub const CONTEXT_TOKENS: &str = "KLBR_CONTEXT_TOKENS";
+/// The most tokens of one reply.
+pub const MAX_OUTPUT_TOKENS: &str = "KLBR_MAX_OUTPUT_TOKENS";
+/// A file that holds the key for the model server.
+pub const API_KEY_FILE: &str = "KLBR_API_KEY_FILE";
+/// The name of a variable that holds the key; only in `klbr.toml`.
+pub(crate) const API_KEY_ENV: &str = "KLBR_API_KEY_ENV";
+/// Whether the agent may run command lines; only in `klbr.toml`.
+pub(crate) const PROCESS_TOOL: &str = "KLBR_PROCESS_TOOL";
+/// What is logged; see [`crate::logging`].
+pub const LOG: &str = "KLBR_LOG";
+/// Where to stand still; see [`crate::pause`].
+pub(crate) const PAUSE_AT: &str = "KLBR_PAUSE_AT";

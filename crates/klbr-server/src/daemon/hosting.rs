@@ -1,0 +1,124 @@
+//! An agent's life within the daemon: its store, its start, and its orderly end.
+
+use std::sync::Arc;
+
+use klbr_core::config::Config as CoreConfig;
+use klbr_core::runtime::model::Model;
+use klbr_core::runtime::probe::Probe;
+use klbr_core::runtime::store::Store;
+use klbr_core::runtime::{AgentBuilder, RunningAgent};
+use klbr_store::{Options, SqliteStore};
+use tokio::runtime;
+use tokio_util::sync::CancellationToken;
+
+use super::error::{StartError, whole_story};
+use crate::config::Config;
+use crate::home::Home;
+use crate::host::{Given, Hosted, Slot};
+use crate::model::LATE;
+use crate::process::{self, ProcessTool};
+
+/// Context of a model whose server does not tell, in tokens.
+const CONTEXT: u64 = 32_768;
+
+/// Starts the agent, and stops it in order when `stop` says so.
+pub(super) async fn host(
+    config: Config,
+    model: Arc<dyn Model>,
+    probe: Option<Arc<dyn Probe>>,
+    hosted: Arc<Hosted>,
+    stop: CancellationToken,
+) {
+    let failed = |error: StartError| {
+        tracing::error!(agent = %hosted.name, hint = error.hint(), "{}", whole_story(&error));
+        hosted.set(Slot::Failed(Arc::new(error)));
+    };
+    let (store, mut agent) = match start(config, model, probe, &hosted).await {
+        Ok(started) => started,
+        Err(error) => return failed(error),
+    };
+    hosted.set(Slot::Ready(agent.handle().clone()));
+    tracing::info!(agent = %hosted.name, "ready");
+    let handle = agent.handle().clone();
+    let counting = async {
+        if let Ok(updates) = handle.updates(None).await {
+            hosted.metrics.observe(updates).await;
+        }
+        std::future::pending().await
+    };
+    let looking = async {
+        if let Given::Late(late) = &hosted.model {
+            late.keep_looking().await;
+        }
+        std::future::pending().await
+    };
+    let by_itself = tokio::select! {
+        () = stop.cancelled() => false,
+        () = agent.stopped() => true,
+        () = counting => false,
+        () = looking => false,
+    };
+    if by_itself {
+        failed(StartError::Ended);
+        stop.cancelled().await;
+    } else {
+        hosted.set(Slot::Stopping);
+        agent.shutdown().await;
+    }
+    if let Err(error) = store.close().await {
+        tracing::warn!(%error, "the store was not closed in order; nothing is lost");
+    }
+    tracing::info!(agent = %hosted.name, "stopped");
+}
+
+async fn start(
+    config: Config,
+    model: Arc<dyn Model>,
+    probe: Option<Arc<dyn Probe>>,
+    hosted: &Hosted,
+) -> Result<(Arc<SqliteStore>, RunningAgent), StartError> {
+    let home = Home::new(&config.home);
+    let database = home.database();
+    // Opening blocks; what the model server tells is asked for meanwhile.
+    let opening = tokio::task::spawn_blocking(move || SqliteStore::open(&database, Options::default()));
+    let core = core_config(&config, hosted).await;
+    let store = Arc::new(opening.await.map_err(|_| StartError::Stopped)??);
+    let mut builder = AgentBuilder::from_shared(core, store.clone() as Arc<dyn Store>, model);
+    if config.process_tool {
+        if let Some(shortfall) = process::SHORTFALL {
+            tracing::warn!("the agent may run command lines; {shortfall}");
+        }
+        let dir = home.agent(&config.agent.name);
+        let made = std::fs::create_dir_all(&dir);
+        made.map_err(|source| StartError::Home { path: dir.clone(), source })?;
+        builder = builder.tool(ProcessTool::new(home.fingerprint(), dir, config.secret_variables));
+    }
+    if let Some(probe) = probe {
+        builder = builder.probe(probe);
+    }
+    // Folding a long history keeps a thread busy, and the API's threads are few.
+    let runtime = runtime::Handle::current();
+    let starting = tokio::task::spawn_blocking(move || runtime.block_on(builder.start()));
+    let agent = starting.await.map_err(|_| StartError::Stopped)??;
+    Ok((store, agent))
+}
+
+async fn core_config(config: &Config, hosted: &Hosted) -> CoreConfig {
+    let agent = &config.agent;
+    let (model, told): (Arc<str>, _) = match &hosted.model {
+        Given::BuiltIn(name) => (name.clone(), None),
+        Given::Late(late) => match late.find().await {
+            Ok(in_use) => (in_use.model, in_use.context_tokens),
+            // As it was asked for, or whatever will be found.
+            Err(_) => (agent.model.as_deref().unwrap_or(LATE).into(), None),
+        },
+    };
+    let mut core = CoreConfig::new(agent.name.clone(), model);
+    if let Some(soul) = &agent.soul {
+        core.soul = soul.as_str().into();
+    }
+    core.effort = agent.effort.as_deref().map(Into::into);
+    core.max_output_tokens = agent.max_output_tokens;
+    core.context_tokens = agent.context_tokens.or(told).unwrap_or(CONTEXT);
+    core
+}

@@ -1,0 +1,9 @@
+//! `klbrd`: the daemon.
+
+mod wiring;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    wiring::main()
+}

@@ -1,0 +1,143 @@
+//! Configuration: precedence, keys and secrets, and refusals that say where.
+
+use expect_test::{Expect, expect};
+use klbr_server::config::ServerChoice;
+use klbr_server::{Config, ConfigError, whole_story};
+use tempfile::TempDir;
+
+fn load(
+    file: &str,
+    flags: &[(&str, &str)],
+    environment: &[(&str, &str)],
+) -> (TempDir, Result<Config, ConfigError>) {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("klbr.toml"), file).unwrap();
+    std::fs::write(home.path().join("key"), "from-the-file\n").unwrap();
+    let of = |settings: &[(&str, &str)], name: &str| {
+        settings.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+    };
+    let config = Config::load(home.path(), &|name| of(flags, name), &|name| of(environment, name));
+    (home, config)
+}
+
+fn check_refused(file: &str, environment: &[(&str, &str)], expected: &Expect) {
+    let (home, config) = load(file, &[], environment);
+    let error = whole_story(&config.unwrap_err());
+    expected.assert_eq(&error.replace(&home.path().display().to_string(), "~"));
+}
+
+#[test]
+fn a_flag_wins_over_the_environment_over_the_file_over_the_default() {
+    let file =
+        "[agent]\nname = \"file\"\n[model]\nname = \"file\"\neffort = \"file\"\n[tools]\nprocess = true\n";
+    let flags = [("KLBR_AGENT", "flag")];
+    let (_home, config) = load(
+        file,
+        &flags,
+        &[("KLBR_AGENT", "environment"), ("KLBR_MODEL", "environment"), ("KLBR_EFFORT", " ")],
+    );
+    let config = config.unwrap();
+    let agent = &config.agent;
+    assert_eq!(
+        (agent.name.as_str(), agent.model.as_deref(), agent.effort.as_deref(), agent.max_output_tokens),
+        ("flag", Some("environment"), Some("file"), None)
+    );
+    assert!(config.process_tool && config.listen.ip().is_loopback());
+    assert!(matches!(config.server, ServerChoice::Discover(_)));
+    let (_home, none) = load("", &[], &[]);
+    assert!(!none.unwrap().process_tool);
+}
+
+#[test]
+fn a_key_goes_to_its_own_server_and_is_never_shown() {
+    #[track_caller]
+    fn check(file: &str, environment: &[(&str, &str)], url: &str, has_key: bool) {
+        let (_home, config) = load(file, &[], environment);
+        let config = config.unwrap();
+        let debug = format!("{config:?}");
+        assert!(!debug.contains("sesame") && !debug.contains("from-the-file"), "{debug}");
+        let ServerChoice::At(server) = config.server else { panic!("no server") };
+        assert_eq!((server.base_url.as_str(), server.key.is_some()), (url, has_key));
+    }
+    let file = "[model]\nbase_url = \"http://a/v1\"\napi_key_env = \"MINE\"\n";
+    check(file, &[("MINE", "sesame")], "http://a/v1", true);
+    check(file, &[("MINE", "sesame"), ("KLBR_BASE_URL", "http://b/v1")], "http://b/v1", false);
+    check("[model]\nbase_url = \"http://a/v1\"\napi_key_file = \"key\"\n", &[], "http://a/v1", true);
+    check("[model]\nbase_url = \"http://a/v1\"\n", &[("OPENAI_API_KEY", "sesame")], "http://a/v1", false);
+    check("", &[("OPENAI_API_KEY", "sesame")], "https://api.openai.com/v1", true);
+}
+
+#[test]
+fn what_cannot_be_used_is_refused_with_its_place() {
+    check_refused(
+        "\n[model]\nnmae = \"x\"\n",
+        &[],
+        &expect![[r#"~/klbr.toml:3: there is no setting "model.nmae"; did you mean "model.name"?"#]],
+    );
+    check_refused(
+        "[agents]\nname = \"x\"\n",
+        &[],
+        &expect![[r#"~/klbr.toml:1: there is no setting "agents"; did you mean "agent"?"#]],
+    );
+    check_refused(
+        "[server]\nbase_url = \"x\"\n",
+        &[],
+        &expect![[r#"~/klbr.toml:2: there is no setting "server.base_url"; did you mean "model.base_url"?"#]],
+    );
+    check_refused("zzz = 1\n", &[], &expect![[r#"~/klbr.toml:1: there is no setting "zzz""#]]);
+    check_refused(
+        "[model]\napi_key = \"sesame\"\n",
+        &[],
+        &expect![
+            "~/klbr.toml:2: model.api_key: a key is not kept in this file: name its variable with api_key_env, or its file with api_key_file"
+        ],
+    );
+    check_refused("[model\n", &[], &expect!["~/klbr.toml:1: unclosed table, expected `]`"]);
+    check_refused(
+        "[agent]\nname = \"Ada\"\n",
+        &[],
+        &expect![[
+            r#"~/klbr.toml:2: agent.name: "Ada" is not a name of a-z, 0-9, - and _, beginning with a letter"#
+        ]],
+    );
+    check_refused("agent = 1\n", &[], &expect!["~/klbr.toml:1: agent: it is a table: begin it with [agent]"]);
+    check_refused(
+        "[tools]\nprocess = \"maybe\"\n",
+        &[],
+        &expect![[r#"~/klbr.toml:2: tools.process: "maybe" is not true or false"#]],
+    );
+    check_refused(
+        "[model]\nbase_url = \"a\"\n",
+        &[],
+        &expect!["~/klbr.toml:2: model.base_url: `a` is no address: relative URL without a base"],
+    );
+    check_refused(
+        "[model]\nbase_url = \"http://a\"\napi_key_env = \"MINE\"\n",
+        &[],
+        &expect!["~/klbr.toml:3: model.api_key_env: the variable MINE is not set"],
+    );
+    check_refused(
+        "[model]\nbase_url = \"http://a\"\napi_key_file = \"gone\"\n",
+        &[],
+        &expect![
+            "~/klbr.toml:3: model.api_key_file: ~/gone cannot be read: No such file or directory (os error 2)"
+        ],
+    );
+    check_refused(
+        "",
+        &[("KLBR_LISTEN", "here")],
+        &expect![[r#"KLBR_LISTEN: "here" is not an address like 127.0.0.1:4711"#]],
+    );
+    check_refused(
+        "",
+        &[("KLBR_API_KEY", "sesame")],
+        &expect!["KLBR_API_KEY is set, but KLBR_BASE_URL is not: the key's server is not known"],
+    );
+    check_refused(
+        "",
+        &[("KLBR_PAUSE_AT", "nowhere")],
+        &expect![[
+            r#"KLBR_PAUSE_AT: "nowhere" is not a point, or point:n; the points are admit-before-commit, admit-before-acknowledge, frame-before-commit, request-before-send, reply-before-commit, reply-after-commit, attempt-before-dispatch, outcome-before-commit, outcome-after-commit, wait-before-commit, wait-after-commit, wait-end-before-commit, turn-end-after-commit, checkpoint-before-write"#
+        ]],
+    );
+}

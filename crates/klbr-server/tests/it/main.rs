@@ -1,0 +1,12 @@
+//! The daemon from outside: in this process, and as a process of its own, each on a home of its own.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
+mod api;
+mod config;
+mod lifecycle;
+mod models;
+mod processes;
+mod refusals;
+mod restart;
+mod support;
