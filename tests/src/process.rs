@@ -283,7 +283,30 @@ impl Running {
         watchdog: Duration,
         wanted: impl Fn(&str) -> bool,
     ) -> Result<Line, ProcessError> {
-        match tokio::time::timeout(watchdog, self.stdout.find(wanted)).await {
+        let found = tokio::time::timeout(watchdog, self.stdout.find(wanted)).await;
+        self.found(what, watchdog, found).await
+    }
+
+    /// Waits for a line of standard error for which `wanted` says yes; the first such line counts, also an old one.
+    ///
+    /// Cancellation loses nothing.
+    pub async fn complaint(
+        &mut self,
+        what: &str,
+        watchdog: Duration,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Line, ProcessError> {
+        let found = tokio::time::timeout(watchdog, self.stderr.find(wanted)).await;
+        self.found(what, watchdog, found).await
+    }
+
+    async fn found(
+        &mut self,
+        what: &str,
+        watchdog: Duration,
+        found: Result<Option<Line>, tokio::time::error::Elapsed>,
+    ) -> Result<Line, ProcessError> {
+        match found {
             Ok(Some(line)) => Ok(line),
             Ok(None) => {
                 let status = match tokio::time::timeout(watchdog, self.child.wait()).await {
