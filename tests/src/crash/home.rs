@@ -200,7 +200,7 @@ impl Home {
     async fn look(&mut self) -> Result<(), CrashError> {
         for request in self.model.control().requests().await? {
             if request.is_chat() {
-                self.evidence.requests.take(request.body);
+                self.evidence.requests.take(request.body, request.arrived);
             }
         }
         self.model.control().clear().await?;
