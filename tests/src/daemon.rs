@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::process::{ProcessError, Program, Running};
+use crate::process::{ProcessError, Program, Running, beside};
 pub use api::{Api, ApiError};
 pub use follower::Follower;
 
@@ -38,7 +38,7 @@ impl Klbrd {
     /// # Errors
     /// [`ProcessError::NotBuilt`] says which cargo command builds it.
     pub fn on(home: &Path, folder: Option<&Path>) -> Result<Klbrd, ProcessError> {
-        let program = klbrd(folder)?;
+        let program = Program::at(beside("klbrd", folder)?);
         let path = std::env::var_os("PATH").unwrap_or_default();
         let program = program.bare_env().env("PATH", path).env("KLBR_HOME", home).env("KLBR_LOG", "warn");
         Ok(Klbrd { program, home: home.to_owned() })
@@ -82,17 +82,6 @@ impl Klbrd {
         let mut running = self.spawn()?;
         let api = listening(&mut running).await?;
         Ok(Daemon { running, api })
-    }
-}
-
-/// The program `klbrd` from `folder`, or from where cargo puts this workspace's binaries.
-///
-/// # Errors
-/// [`ProcessError::NotBuilt`] says which cargo command builds it.
-pub fn klbrd(folder: Option<&Path>) -> Result<Program, ProcessError> {
-    match folder {
-        Some(folder) => Ok(Program::at(folder.join("klbrd"))),
-        None => Program::of_workspace("klbr-server", "klbrd"),
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use klbr_core::action::{End, FailureKind};
+use klbr_core::event::{Priority, SourceKind};
 use klbr_core::ids::ActionId;
 use klbr_core::ledger::Ledger;
 use klbr_core::record::{Record, Stamped};
@@ -181,9 +182,18 @@ impl Evidence {
         if !self.ledger.balances() {
             found.push(format!("the ledger does not balance: {}", self.ledger));
         }
-        let ledger = self.ledger;
-        if ledger.admitted != self.messages.len() as u64 || ledger.shown != ledger.admitted {
-            found.push(format!("{} messages were sent, and the ledger is {ledger}", self.messages.len()));
+        // Beside the messages there are the late outcomes, of which the confirmed wake nobody and may wait (`C-REC-3`).
+        let (ledger, quiet, late) =
+            (self.ledger, self.late(Priority::Ambient), self.late(Priority::Directed));
+        if ledger.admitted != self.messages.len() as u64 + quiet + late
+            || ledger.shown + ledger.waiting != ledger.admitted
+            || ledger.waiting > quiet
+        {
+            let sent = self.messages.len();
+            found.push(format!(
+                "{sent} messages were sent, {} outcomes came late, and the ledger is {ledger}",
+                quiet + late
+            ));
         }
         found.extend(self.store.iter().map(|fault| format!("the store: {fault}")));
         found
@@ -200,6 +210,12 @@ impl Evidence {
             matches!(&update.happening, Happening::ActionEnded { end: Some(End::Unknown), .. })
         };
         self.updates.iter().filter(is_unknown).count()
+    }
+
+    /// How many outcomes were admitted as events of the harness's own with this priority.
+    fn late(&self, wanted: Priority) -> u64 {
+        let is_late = |update: &&Update| matches!(&update.happening, Happening::Admitted { source: SourceKind::System, priority, .. } if *priority == wanted);
+        self.updates.iter().filter(is_late).count() as u64
     }
 
     fn answers(&self) -> BTreeMap<&str, usize> {

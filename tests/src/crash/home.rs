@@ -126,11 +126,15 @@ impl Home {
         let name = point.as_str();
         let api = listening(running).await?;
         let paused = format!("{{\"paused\":\"{name}\"}}");
-        let stands = running.complaint(name, POINT_COMES, |line| line == paused);
+        let comes = if point == Point::CheckpointBeforeWrite { 5 * POINT_COMES } else { POINT_COMES };
+        let stands = running.complaint(name, comes, |line| line == paused);
         let reached = tokio::select! {
             stands = stands => stands.is_ok(),
             () = self.speak(&api) => false,
         };
+        if !reached {
+            self.schedule.unreached(point);
+        }
         let counts = if reached { &mut self.report.points } else { &mut self.report.unreached };
         *counts.entry(name).or_default() += 1;
         Ok(())
@@ -314,6 +318,6 @@ fn is_quiet(status: &AgentStatus) -> bool {
     status.agent.as_ref().is_some_and(|agent| {
         matches!(agent.activity, Activity::Waiting { .. } | Activity::Resting { .. })
             && agent.open_effects.is_empty()
-            && agent.ledger.waiting + agent.ledger.framed == 0
+            && agent.ledger.framed == 0
     })
 }

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use klbr_core::runtime::probe::Point;
 
-/// Records since the last checkpoint from which the next one comes up.
-const CHECKPOINT_COMES_UP: u64 = 2_000;
+/// Records since the last checkpoint from which a daemon is to stand still where the next one comes up, which is after
+/// 2,000: soon enough that no daemon before it writes one.
+const CHECKPOINT_COMES_UP: u64 = 1_850;
 
 /// The kills of one home.
 #[derive(Debug)]
@@ -15,6 +16,7 @@ pub(super) struct Schedule {
     pub(super) lives: usize,
     pub(super) rng: fastrand::Rng,
     next_point: usize,
+    randoms: usize,
     checkpoints: usize,
 }
 
@@ -34,23 +36,22 @@ impl Schedule {
         let mixed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ home.wrapping_mul(0xd1b5_4a32_d192_ed03);
         let mut rng = fastrand::Rng::with_seed(mixed);
         let next_point = rng.usize(..Point::ALL.len());
-        Schedule { seed, home, lives, rng, next_point, checkpoints: 0 }
+        Schedule { seed, home, lives, rng, next_point, randoms: 0, checkpoints: 0 }
     }
 
-    /// The kill of life `life`, when so many records stand after the last checkpoint.
+    /// The kill of life `life`, when there are so many records.
     pub(super) fn kill(&mut self, life: usize, records: u64) -> Kill {
-        if life.is_multiple_of(3) {
-            let millis = self.rng.u64(0..700);
-            return match self.rng.bool() {
-                true => Kill::After(Duration::from_millis(millis)),
-                false => Kill::AfterReady(Duration::from_millis(millis)),
-            };
-        }
-        // Killed there, it was not kept, and comes up again: until its share is reached.
-        let share = (self.lives * 2 / 3).div_ceil(Point::ALL.len());
-        if records >= CHECKPOINT_COMES_UP && self.checkpoints < share {
+        // Killed there, it was not kept, and comes up again at once: its share is had in a row.
+        if records >= CHECKPOINT_COMES_UP
+            && self.checkpoints < (self.lives * 2 / 3).div_ceil(Point::ALL.len())
+        {
             self.checkpoints += 1;
             return Kill::At(Point::CheckpointBeforeWrite, 1);
+        }
+        if self.randoms * 3 <= life {
+            self.randoms += 1;
+            let moment = Duration::from_millis(self.rng.u64(0..700));
+            return if self.rng.bool() { Kill::After(moment) } else { Kill::AfterReady(moment) };
         }
         loop {
             let point = Point::ALL[self.next_point % Point::ALL.len()];
@@ -58,6 +59,13 @@ impl Schedule {
             if point != Point::CheckpointBeforeWrite {
                 return Kill::At(point, self.rng.u32(1..=3));
             }
+        }
+    }
+
+    /// The point was not reached: a checkpoint has been written since, and the next is far away.
+    pub(super) fn unreached(&mut self, point: Point) {
+        if point == Point::CheckpointBeforeWrite {
+            self.checkpoints = usize::MAX;
         }
     }
 }

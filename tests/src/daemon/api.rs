@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use klbr_core::ledger::Ledger;
 use klbr_core::record::Stamped;
-use klbr_server::api::{Accepted, AgentStatus, ErrorBody, IDEMPOTENCY_KEY, Message, Records, State, path};
+use klbr_server::api::{
+    Accepted, AgentStatus, ErrorBody, Hits, IDEMPOTENCY_KEY, Message, Records, State, path,
+};
 use serde::de::DeserializeOwned;
 
 use crate::http;
@@ -68,6 +70,35 @@ impl Api {
     pub async fn say(&self, key: &str, text: &str) -> Result<Accepted, ApiError> {
         let request = self.request(reqwest::Method::POST, path::MESSAGES).header(IDEMPOTENCY_KEY, key);
         answer(request.json(&Message { text: text.to_owned() })).await
+    }
+
+    /// Admits an event from outside, from the channel of this instance name.
+    ///
+    /// # Errors
+    /// Fails when there is no acknowledgement; the event may be admitted all the same.
+    pub async fn tell(
+        &self,
+        instance: &str,
+        external_id: &str,
+        priority: &str,
+        text: &str,
+    ) -> Result<Accepted, ApiError> {
+        let event = serde_json::json!({
+            "source": {"kind": "channel", "instance": instance},
+            "external_id": external_id,
+            "priority": priority,
+            "conversation": "#builds",
+            "text": text,
+        });
+        answer(self.request(reqwest::Method::POST, path::EVENTS).json(&event)).await
+    }
+
+    /// Looks for a text in the history.
+    ///
+    /// # Errors
+    /// Fails when there is no answer.
+    pub async fn find(&self, text: &str) -> Result<Hits, ApiError> {
+        answer(self.request(reqwest::Method::GET, path::HISTORY).query(&[("text", text)])).await
     }
 
     /// Gives a command without a body, such as [`path::INTERRUPT`].
@@ -164,13 +195,13 @@ impl Api {
         self.until("ready", watchdog, |status| status.state == State::Ready).await
     }
 
-    pub(crate) fn request(&self, method: reqwest::Method, path: &str) -> reqwest::RequestBuilder {
+    fn request(&self, method: reqwest::Method, path: &str) -> reqwest::RequestBuilder {
         let url = format!("{}{}", self.root, path::of(path, AGENT));
         self.http.request(method, url).bearer_auth(&self.token)
     }
 }
 
-pub(crate) async fn answer<T: DeserializeOwned>(request: reqwest::RequestBuilder) -> Result<T, ApiError> {
+async fn answer<T: DeserializeOwned>(request: reqwest::RequestBuilder) -> Result<T, ApiError> {
     let request = request.timeout(Duration::from_secs(10));
     Ok(checked(request.send().await?).await?.json().await?)
 }
