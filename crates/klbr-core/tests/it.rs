@@ -6,3 +6,6 @@ mod block;
 mod context;
 mod context_prefix;
 mod context_properties;
+mod machine;
+#[cfg(feature = "testkit")]
+mod runtime;

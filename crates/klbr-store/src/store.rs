@@ -20,7 +20,7 @@ use crate::options::{Access, Options};
 use crate::reader::{Job, Reader};
 use crate::schema::{self, MIGRATIONS, OpenError};
 use crate::tables::Tables;
-use crate::writer::{Request, Task, Writer};
+use crate::writer::{Request, Work, Writer};
 
 /// How many requests may wait in front of a thread; more wait for room.
 const ROOM: usize = 1024;
@@ -92,7 +92,7 @@ impl SqliteStore {
     ) -> Result<T, StoreError> {
         let (answer, answered) = oneshot::channel();
         let writer = self.writer.as_ref().ok_or_else(read_only)?;
-        writer.send(Task::request(run, answer)).await?;
+        writer.send(Work::request(run, answer)).await?;
         answered.await.map_err(|_| closed())?
     }
 

@@ -53,24 +53,24 @@ pub(crate) trait Change: Send {
 }
 
 /// A change made of a function.
-pub(crate) struct Task<T, F> {
+pub(crate) struct Work<T, F> {
     run: Option<F>,
     value: Option<T>,
     answer: Answer<T>,
 }
 
-impl<T, F> Task<T, F>
+impl<T, F> Work<T, F>
 where
     T: Send + 'static,
     F: FnOnce(&mut Tables) -> Outcome<T> + Send + 'static,
 {
     /// The request; the answer is sent when its group has ended.
     pub(crate) fn request(run: F, answer: Answer<T>) -> Request {
-        Request::Change(Box::new(Task { run: Some(run), value: None, answer }))
+        Request::Change(Box::new(Work { run: Some(run), value: None, answer }))
     }
 }
 
-impl<T, F> Change for Task<T, F>
+impl<T, F> Change for Work<T, F>
 where
     T: Send,
     F: FnOnce(&mut Tables) -> Outcome<T> + Send,
@@ -83,7 +83,7 @@ where
     }
 
     fn end(self: Box<Self>, ended: Result<(), StoreError>) {
-        let Task { value, answer, .. } = *self;
+        let Work { value, answer, .. } = *self;
         // Nobody listens any more when the future was dropped; the change stands.
         let _ = answer.send(ended.and_then(|()| value.ok_or_else(crate::error::closed)));
     }

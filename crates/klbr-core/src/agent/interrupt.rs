@@ -15,6 +15,9 @@ use crate::state::{Phase, Progress, Stage};
 /// What stands for a reply that had no text when it was dropped.
 const INTERRUPTED: &str = "(interrupted)";
 
+/// What a turn is preempted by when the operator speaks.
+const OPERATOR: &str = "operator";
+
 /// How often a preempted turn gives one event back.
 const MAX_RETURNS: u8 = 2;
 
@@ -36,7 +39,7 @@ impl Agent {
             return true;
         }
         if matches!(self.state.phase, Phase::Turn(_)) {
-            self.interrupt_turn("operator", Unanswered::WaitAgain);
+            self.interrupt_turn(OPERATOR, Unanswered::WaitAgain);
             return true;
         }
         // A frame that is being made without the operator's words is made anew.
@@ -72,7 +75,7 @@ impl Agent {
     pub(super) fn interrupt_turn(&mut self, by: &str, unanswered: Unanswered) {
         self.close_transcript(by);
         let returned = match unanswered {
-            Unanswered::WaitAgain => self.unanswered(),
+            Unanswered::WaitAgain => self.unanswered(by),
             Unanswered::AreDropped => Vec::new(),
         };
         self.end_turn(TurnEnd::Preempted { by: by.into() }, returned);
@@ -144,15 +147,17 @@ impl Agent {
         }
     }
 
-    /// The turn's events from outside that nobody has been answered for, at most twice each.
-    fn unanswered(&self) -> Vec<EventId> {
+    /// The turn's events that nobody has been answered for, at most twice each. What the operator said is
+    /// still in view when the operator says more, and only then does not wait again.
+    fn unanswered(&self, by: &str) -> Vec<EventId> {
         let Some(turn) = self.state.turn() else { return Vec::new() };
         let is_open = |instance: &Arc<str>| !turn.addressed.contains(instance);
         turn.events
             .iter()
             .filter(|header| match header.source.kind {
                 SourceKind::Channel | SourceKind::Timer | SourceKind::Job | SourceKind::Team => true,
-                SourceKind::Operator | SourceKind::System => false,
+                SourceKind::Operator => by != OPERATOR,
+                SourceKind::System => false,
             })
             .filter(|header| header.returned < MAX_RETURNS && is_open(&header.source.instance))
             .map(|header| header.id)

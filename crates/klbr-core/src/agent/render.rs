@@ -29,8 +29,9 @@ pub(super) fn frame(
     blocks.extend(selection.folds.iter().map(|fold| folded(state, fold)));
     let mut open: Option<(&Header, Block)> = None;
     for (header, body) in selection.events.iter().zip(bodies) {
+        let again = state.still_open.contains(&header.id);
         match header.source.kind {
-            SourceKind::Operator => blocks.push(operator(header, body)),
+            SourceKind::Operator => blocks.push(operator(header, body, again)),
             SourceKind::System => {}
             SourceKind::Channel | SourceKind::Timer | SourceKind::Job | SourceKind::Team => {
                 let same = |(other, _): &(&Header, Block)| other.place() == header.place();
@@ -41,7 +42,6 @@ pub(super) fn frame(
                         (header, place(state, header))
                     }
                 };
-                let again = state.still_open.contains(&header.id);
                 open = Some((first, block.child(message(header, body, again))));
             }
         }
@@ -68,12 +68,13 @@ pub(super) fn date(at: Timestamp) -> Arc<str> {
     at.to_string().split('T').next().unwrap_or_default().into()
 }
 
-fn operator(header: &Header, body: &Body) -> Block {
-    let block = Block::new(Name::Operator)
-        .attr("id", header.id.to_string())
-        .attr("time", header.at.to_string())
-        .text(&body.text);
-    with_attributes(block, body)
+fn operator(header: &Header, body: &Body, again: bool) -> Block {
+    let block =
+        Block::new(Name::Operator).attr("id", header.id.to_string()).attr("time", header.at.to_string());
+    if again {
+        return block.attr("shown", "above").text("still open");
+    }
+    with_attributes(block, body).text(&body.text)
 }
 
 fn place(state: &State, header: &Header) -> Block {
