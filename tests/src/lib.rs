@@ -1,19 +1,50 @@
 //! The proofs of klbr that need more than one crate: fakes as real processes, and the judges that watch from outside.
 //!
+//! - [`bench`]: the bars of the architecture, measured (`bench`).
 //! - [`clock`]: stamps that processes of one machine may compare.
 //! - [`conformance`]: the cases that klbr must pass, as data, and their runner.
+//! - [`crash`]: the daemon, killed again and again, and the judge of what it kept (`crash-matrix`).
+//! - [`daemon`]: the daemon as a process, and its client.
 //! - [`fake_model`]: a scripted model server as a process (`fake-model`), and the client of its control.
+//! - [`http`]: the client that the proofs ask with.
 //! - [`prefix`]: whether a request extends the one before it, byte for byte.
 //! - [`proc_tree`]: a tree of processes that is hard to kill (`proc-tree`), and the judge of who still lives.
 //! - [`process`]: children of a proof, started, awaited with a watchdog, signalled, never left behind.
 //! - [`simulator`]: a seeded world around the core, with a judge of what must hold whatever happens.
 //! - [`validity`]: whether a captured request is one that any provider would take.
 
+pub mod bench;
 pub mod clock;
 pub mod conformance;
+pub mod crash;
+pub mod daemon;
 pub mod fake_model;
+pub mod http;
 pub mod prefix;
 pub mod proc_tree;
 pub mod process;
 pub mod simulator;
 pub mod validity;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The commit that the proofs were built from, short; `unknown` outside a repository.
+pub fn commit() -> String {
+    let git = |arguments: &[&str]| {
+        let output = std::process::Command::new("git").args(arguments).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let Some(head) = git(&["rev-parse", "--short=12", "HEAD"]) else { return "unknown".to_owned() };
+    let is_changed = git(&["status", "--porcelain"]).is_none_or(|changed| !changed.is_empty());
+    if is_changed { head + " with changes" } else { head }
+}
+
+/// A new folder of its own in the system's folder for such things.
+pub(crate) fn folder(name: &str) -> std::io::Result<PathBuf> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let next = NEXT.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("{name}-{}-{next}", std::process::id()));
+    std::fs::create_dir(&folder)?;
+    Ok(folder)
+}

@@ -18,6 +18,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::clock::Stamp;
+
 /// One process, told apart from a later one with the same id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
@@ -50,6 +52,40 @@ fn members(text: &str) -> Vec<Member> {
 /// Those that still live. A process that has ended and was not yet waited for does not.
 pub fn alive(members: &[Member]) -> Vec<Member> {
     members.iter().filter(|member| started(member.pid) == Some(member.started)).cloned().collect()
+}
+
+/// Waits until a tree is complete.
+///
+/// # Errors
+/// Says so when the watchdog rings first.
+pub async fn grown(file: &Path, watchdog: Duration) -> Result<Vec<Member>, String> {
+    let until = Instant::now() + watchdog;
+    loop {
+        let complete = read(file).filter(|members| alive(members).len() == members.len());
+        match complete {
+            Some(members) => return Ok(members),
+            None if Instant::now() > until => return Err(format!("{} is not complete", file.display())),
+            None => tokio::time::sleep(Duration::from_millis(1)).await,
+        }
+    }
+}
+
+/// Blocks until none of them lives; the moment in which the last was seen to be gone.
+///
+/// # Errors
+/// Those that still live when the watchdog rings.
+pub fn gone(members: &[Member], watchdog: Duration) -> Result<Stamp, Vec<Member>> {
+    let until = Instant::now() + watchdog;
+    loop {
+        let left = alive(members);
+        if left.is_empty() {
+            return Ok(Stamp::now());
+        }
+        if Instant::now() > until {
+            return Err(left);
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
 }
 
 /// When a living process was started; nothing if there is none with this id.

@@ -105,6 +105,26 @@ impl Signal {
     }
 }
 
+/// Where a program is: in `folder`, or where cargo puts this workspace's binaries.
+///
+/// # Errors
+/// [`ProcessError::NotBuilt`] says which cargo command builds one that is not there.
+pub fn beside(binary: &str, folder: Option<&Path>) -> Result<PathBuf, ProcessError> {
+    let package = match binary {
+        "klbr" => "klbr-cli",
+        "klbrd" => "klbr-server",
+        _ => "klbr-tests",
+    };
+    match folder.map(|folder| folder.join(binary)) {
+        Some(path) if path.is_file() => Ok(path),
+        Some(path) => Err(ProcessError::NotBuilt {
+            path,
+            command: format!("cargo build --release -p {package} --bin {binary}"),
+        }),
+        None => Ok(Program::of_workspace(package, binary)?.path),
+    }
+}
+
 /// Sends a signal to any process; nothing happens if there is none with this id.
 pub fn send(pid: u32, signal: Signal) -> io::Result<()> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
@@ -283,7 +303,30 @@ impl Running {
         watchdog: Duration,
         wanted: impl Fn(&str) -> bool,
     ) -> Result<Line, ProcessError> {
-        match tokio::time::timeout(watchdog, self.stdout.find(wanted)).await {
+        let found = tokio::time::timeout(watchdog, self.stdout.find(wanted)).await;
+        self.found(what, watchdog, found).await
+    }
+
+    /// Waits for a line of standard error for which `wanted` says yes; the first such line counts, also an old one.
+    ///
+    /// Cancellation loses nothing.
+    pub async fn complaint(
+        &mut self,
+        what: &str,
+        watchdog: Duration,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Line, ProcessError> {
+        let found = tokio::time::timeout(watchdog, self.stderr.find(wanted)).await;
+        self.found(what, watchdog, found).await
+    }
+
+    async fn found(
+        &mut self,
+        what: &str,
+        watchdog: Duration,
+        found: Result<Option<Line>, tokio::time::error::Elapsed>,
+    ) -> Result<Line, ProcessError> {
+        match found {
             Ok(Some(line)) => Ok(line),
             Ok(None) => {
                 let status = match tokio::time::timeout(watchdog, self.child.wait()).await {

@@ -10,6 +10,7 @@ mod world;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
 
 pub use plan::{Op, Plan};
 
@@ -75,6 +76,29 @@ pub fn run(seed: u64) -> Result<Outcome, Box<Violation>> {
             Err(Box::new(Violation { seed, what, plan }))
         }
     }
+}
+
+/// Runs the plans of many seeds; the sum as one line.
+///
+/// # Errors
+///
+/// Fails with the first seed that breaks a rule.
+pub fn run_many(seeds: std::ops::Range<u64>) -> Result<String, Box<Violation>> {
+    let (begun, count) = (Instant::now(), seeds.end - seeds.start);
+    let mut total = Outcome::default();
+    for seed in seeds {
+        total = total + run(seed)?;
+    }
+    Ok(format!(
+        "simulator: {count} seeds, 0 violations in {:.1} s: {} records, {} requests, {} crashes, {} events admitted, \
+         {} turns",
+        begun.elapsed().as_secs_f64(),
+        total.records,
+        total.requests,
+        total.crashes,
+        total.admitted,
+        total.turns
+    ))
 }
 
 fn attempt(plan: &Plan) -> Result<Outcome, String> {

@@ -57,7 +57,7 @@ pub struct Client {
 impl Client {
     /// Makes a client for a control API at this root.
     pub fn new(control: impl Into<String>) -> Client {
-        Client { control: control.into(), http: reqwest::Client::new() }
+        Client { control: control.into(), http: crate::http::client() }
     }
 
     /// Loads a script; a [`Script`](super::Script), or JSON of its form.

@@ -78,13 +78,13 @@ pub enum WaitIn {
     NextStep,
 }
 
-/// A call with a hole for the marker.
+/// A call with holes for the marker and for a number of its own.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Template {
     /// The action's name.
     pub name: String,
-    /// The arguments; `{marker}` in strings becomes the marker.
+    /// The arguments; in strings `{marker}` becomes the marker, `{nonce}` what no other call of this process has.
     pub arguments: Value,
 }
 
@@ -143,15 +143,15 @@ pub fn answer(operator: &Operator, messages: &[Value], seed: u64, ordinal: u64) 
     for marker in &markers {
         for tool in &operator.tools {
             if rng.f64() < tool.chance {
-                calls.push(tool.call.fill(marker));
+                calls.push(tool.call.fill(marker, &format!("{ordinal}-{}", calls.len())));
             }
         }
-        calls.push(operator.send.fill(marker));
+        calls.push(operator.send.fill(marker, &format!("{ordinal}-{}", calls.len())));
     }
     if let Some(wait) =
         operator.wait.as_ref().filter(|_| markers.is_empty() || operator.wait_in == WaitIn::SameStep)
     {
-        calls.push(wait.fill(""));
+        calls.push(wait.fill("", &format!("{ordinal}-{}", calls.len())));
     }
     let fault = operator.misbehave.draw(rng.f64());
     spoken(operator, calls, fault, ordinal, &mut rng)
@@ -249,18 +249,19 @@ impl Misbehave {
 }
 
 impl Template {
-    fn fill(&self, marker: &str) -> Call {
-        fn filled(value: &Value, marker: &str) -> Value {
+    fn fill(&self, marker: &str, nonce: &str) -> Call {
+        fn filled(value: &Value, fill: &dyn Fn(&str) -> String) -> Value {
             match value {
-                Value::String(text) => Value::String(text.replace("{marker}", marker)),
-                Value::Array(items) => items.iter().map(|item| filled(item, marker)).collect(),
+                Value::String(text) => Value::String(fill(text)),
+                Value::Array(items) => items.iter().map(|item| filled(item, fill)).collect(),
                 Value::Object(members) => {
-                    members.iter().map(|(name, value)| (name.clone(), filled(value, marker))).collect()
+                    members.iter().map(|(name, value)| (name.clone(), filled(value, fill))).collect()
                 }
                 Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
             }
         }
-        Call::new(self.name.clone(), filled(&self.arguments, marker))
+        let fill = |text: &str| text.replace("{marker}", marker).replace("{nonce}", nonce);
+        Call::new(self.name.clone(), filled(&self.arguments, &fill))
     }
 }
 

@@ -116,7 +116,7 @@ async fn an_endless_stream_ends_with_its_client() {
 #[tokio::test]
 async fn a_connection_serves_one_request_after_another() {
     let fake = says(json!([{"text": "a"}])).await;
-    let client = reqwest::Client::new();
+    let client = klbr_tests::http::client();
     for _ in 0..3 {
         let url = format!("{}/chat/completions", fake.ready().base);
         client.post(url).json(&streaming("x")).send().await.unwrap().bytes().await.unwrap();

@@ -31,7 +31,7 @@ pub(super) fn streaming(text: &str) -> Value {
 /// Sends a chat request through an HTTP client.
 pub(super) async fn post(fake: &FakeModel, body: &Value) -> reqwest::Response {
     let url = format!("{}/chat/completions", fake.ready().base);
-    reqwest::Client::new().post(url).json(body).send().await.unwrap()
+    klbr_tests::http::client().post(url).json(body).send().await.unwrap()
 }
 
 /// The data of each event of a whole streamed reply.
