@@ -12,5 +12,7 @@ mod control;
 mod operator;
 #[path = "it/processes.rs"]
 mod processes;
+#[path = "it/tidy.rs"]
+mod tidy;
 #[path = "it/wire.rs"]
 mod wire;
