@@ -245,12 +245,12 @@ impl Plan {
     /// Fails when it cannot be run.
     #[expect(clippy::print_stdout, clippy::print_stderr, reason = "what a program of the proofs prints")]
     pub async fn execute(&self) -> Result<bool, CrashError> {
-        let begun = Instant::now();
+        let (begun, commit) = (Instant::now(), crate::commit());
         let report = run(self, |report| {
             eprintln!("crash matrix: {} kills, {} violations", report.trials, report.violations.len());
         })
         .await?;
-        print!("{}", report.summary(self, &crate::commit(), begun.elapsed()));
+        print!("{}", report.summary(self, &commit, begun.elapsed()));
         Ok(report.violations.is_empty())
     }
 }

@@ -4,10 +4,14 @@
 
 #[path = "it/answers.rs"]
 mod answers;
+#[path = "it/bench.rs"]
+mod bench;
 #[path = "it/connections.rs"]
 mod connections;
 #[path = "it/control.rs"]
 mod control;
+#[path = "it/crash.rs"]
+mod crash;
 #[path = "it/operator.rs"]
 mod operator;
 #[path = "it/processes.rs"]
@@ -16,3 +20,15 @@ mod processes;
 mod tidy;
 #[path = "it/wire.rs"]
 mod wire;
+
+/// Whether the daemon's binary is there; without it a proof is passed over loudly, and fails where `CI` is set.
+fn has_daemon() -> bool {
+    match klbr_tests::process::beside("klbrd", None) {
+        Ok(_) => true,
+        Err(error) => {
+            assert!(std::env::var_os("CI").is_none(), "{error}");
+            println!("SKIPPED: {error}");
+            false
+        }
+    }
+}

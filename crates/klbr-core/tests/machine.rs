@@ -655,6 +655,46 @@ fn a_crash_between_attempt_and_receipt_repeats_only_what_is_harmless() {
 }
 
 #[test]
+fn what_a_crash_cut_off_ends_as_unknown_when_an_interrupt_comes_before_it_was_asked_after() {
+    // C-REC-2, C-EFF-2.
+    check(
+        |s| {
+            s.chat(Priority::Directed, "room", "hello");
+            s.says("", &[("process", r#"{"command":"a"}"#)]);
+            s.crash();
+            s.operator("stop that");
+        },
+        expect![[r#"
+            chat room: hello
+              aliased d1
+              admitted E1 Directed
+              prefix_made G1 First
+              frame_made F1 [E1]
+              turn_started T1 Events
+              step_requested 1.1
+              → sample
+            model: "" process
+              step_sampled 1.1
+              intended 1.1.1
+              attempted 1.1.1 #1
+              → act process
+            crash
+              recovered
+              → reconcile process
+            operator: stop that
+              admitted E2 Operator
+              settled 1.1.1 Unknown "The process ended while this was under way. Whether it happened is not known. Asking after it was interrupted by operator."
+              turn_ended T1 Preempted { by: "operator" } returned 1
+              → cancel 1.1.1
+              frame_made F2 [E2]
+              turn_started T2 Events
+              step_requested 2.1
+              → sample
+        "#]],
+    );
+}
+
+#[test]
 fn a_wait_survives_a_crash_and_fires_once() {
     // B-WAIT-3.
     check(

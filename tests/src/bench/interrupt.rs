@@ -71,9 +71,9 @@ async fn dropped(plan: &Plan, rules: Value) -> Result<Times, BenchError> {
     let mut times = Times::default();
     for _ in 0..plan.runs {
         let request = rig.streams().await?;
+        rig.forget().await?;
         let said = rig.say("something else").await?;
         times.add(said, rig.drops(request).await?);
-        rig.forget().await?;
     }
     Ok(times)
 }
@@ -106,19 +106,11 @@ async fn waiting(plan: &Plan) -> Result<Times, BenchError> {
     rig.is_asked().await?;
     let mut times = Times::default();
     for _ in 0..plan.runs {
-        waits(&rig).await?;
+        rig.waits().await?;
         let said = rig.say("something else").await?;
         times.add(said, rig.is_asked().await?.at);
     }
     Ok(times)
-}
-
-async fn waits(rig: &Rig) -> Result<(), BenchError> {
-    let waits = |activity: &Activity| matches!(activity, Activity::Waiting { .. });
-    let is_so = |status: &klbr_server::api::AgentStatus| {
-        status.agent.as_ref().is_some_and(|agent| waits(&agent.activity))
-    };
-    Ok(rig.api().until("waiting", WATCHDOG, is_so).await.map(drop)?)
 }
 
 /// Each message ends the distance between two tries.
@@ -141,16 +133,22 @@ async fn backing_off(plan: &Plan) -> Result<Times, BenchError> {
     Ok(times)
 }
 
-/// Each message ends a request for a summary, which is asked for again at the next boundary.
+/// Each message ends a request for a summary, which is asked for again after the message's turn.
 async fn compacting(plan: &Plan) -> Result<Times, BenchError> {
     let summary = json!({"when": {"last_contains": "<instructions>"}, "answer": reply(endless())});
     let mut rig = Rig::start(plan, json!([summary, {"answer": reply(json!([wait()]))}])).await?;
-    rig.say("begin").await?;
-    rig.is_asked().await?;
-    waits(&rig).await?;
-    rig.api().command(klbr_server::api::path::COMPACT).await?;
+    // Enough that there is something to summarise.
+    for _ in 0..3 {
+        rig.say("begin").await?;
+        rig.is_asked().await?;
+        rig.waits().await?;
+    }
     let mut times = Times::default();
-    for _ in 0..plan.runs.div_ceil(2) {
+    for _ in 0..plan.runs {
+        // The daemon asks again by itself a few times, and then only when it is told to.
+        if !rig.waits().await? {
+            rig.api().command(klbr_server::api::path::COMPACT).await?;
+        }
         let arrived = rig
             .sees("the request for a summary", |event| {
                 matches!(&event.what, crate::fake_model::What::Arrived { rule: Some(0), .. })
@@ -161,9 +159,9 @@ async fn compacting(plan: &Plan) -> Result<Times, BenchError> {
             event.request == Some(request) && matches!(event.what, crate::fake_model::What::Wrote { .. })
         })
         .await?;
+        rig.forget().await?;
         let said = rig.say("something else").await?;
         times.add(said, rig.drops(request).await?);
-        rig.forget().await?;
     }
     Ok(times)
 }
@@ -175,7 +173,7 @@ pub(super) async fn wake(plan: &Plan) -> Result<Vec<Line>, BenchError> {
     rig.is_asked().await?;
     let mut times = Times::default();
     for number in 0..plan.runs {
-        waits(&rig).await?;
+        rig.waits().await?;
         let begun = Stamp::now();
         rig.api().tell("irc", &format!("msg:{number}"), "directed", "Are you there?").await?;
         let said = (begun, Stamp::now());

@@ -57,18 +57,10 @@ async fn exchange(rig: &mut Rig, said: &mut usize, count: usize) -> Result<(), B
         *said += 1;
         rig.say(&format!("Is number {said} all right?")).await?;
         rig.is_asked().await?;
-        waits(rig).await?;
+        rig.waits().await?;
         rig.forget().await?;
     }
     Ok(())
-}
-
-async fn waits(rig: &Rig) -> Result<(), BenchError> {
-    let is_so = |status: &klbr_server::api::AgentStatus| {
-        let activity = status.agent.as_ref().map(|agent| &agent.activity);
-        matches!(activity, Some(klbr_core::status::Activity::Waiting { .. }))
-    };
-    Ok(rig.api().until("waiting", WATCHDOG, is_so).await.map(drop)?)
 }
 
 /// The resident memory of a process, in KiB.
@@ -149,7 +141,7 @@ async fn talk(rig: &mut Rig, prose: &mut Prose, count: usize, bytes: usize) -> R
         said += text.len() + "Noted, thank you.".len();
         rig.say(&text).await?;
         rig.is_asked().await?;
-        waits(rig).await?;
+        rig.waits().await?;
         rig.forget().await?;
     }
     Ok(said as u64)

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use klbr_core::status::Activity;
+use klbr_server::api::AgentStatus;
 use serde_json::{Value, json};
 
 use super::{BenchError, Plan};
@@ -80,11 +82,22 @@ impl Rig {
         request.ok_or_else(|| BenchError::Absent("a request without a number arrived".to_owned()))
     }
 
-    /// Waits until the client of this request is gone; when that was seen.
+    /// Waits until the client of this request is gone; when that was seen. What was seen meanwhile is still to be seen.
     pub(super) async fn drops(&mut self, request: u64) -> Result<Stamp, BenchError> {
         let is_drop =
             |event: &Event| event.request == Some(request) && matches!(event.what, What::Dropped { .. });
-        Ok(self.sees("the drop of the stream", is_drop).await?.at)
+        let drop = self.model.control().wait_event("the drop of the stream", self.seen, WATCHDOG, is_drop);
+        Ok(drop.await?.at)
+    }
+
+    /// Waits until the agent waits; whether a summary is being asked for meanwhile.
+    pub(super) async fn waits(&self) -> Result<bool, BenchError> {
+        let is_so = |status: &AgentStatus| {
+            let activity = status.agent.as_ref().map(|agent| &agent.activity);
+            matches!(activity, Some(Activity::Waiting { .. }))
+        };
+        let status = self.api().until("waiting", WATCHDOG, is_so).await?;
+        Ok(status.agent.is_some_and(|agent| agent.compacting))
     }
 
     /// Forgets what the model server has logged so far.

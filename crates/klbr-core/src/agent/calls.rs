@@ -205,6 +205,7 @@ impl Agent {
     fn reconcile(&mut self, action: ActionId, attempt: Attempt, delivery: Option<Delivery>) {
         let fence = self.fence();
         self.live.actions.insert(action, fence);
+        self.live.reconciling.insert(action);
         self.command(Command::Reconcile { fence, attempt, delivery });
     }
 
@@ -244,6 +245,7 @@ impl Agent {
             return self.drop_late(format!("the outcome of {action}: {}", outcome.observation));
         }
         self.live.actions.remove(&action);
+        self.live.reconciling.remove(&action);
         let end = outcome.end.clone();
         if self.state.open_effects.contains_key(&action) {
             return self.receipt(action, end, outcome.observation.clone());

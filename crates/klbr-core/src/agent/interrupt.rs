@@ -12,6 +12,9 @@ use crate::model::Message;
 use crate::record::{Record, TurnEnd};
 use crate::state::{Phase, Progress, Stage};
 
+/// What is told of an attempt whose process ended before it did.
+const CUT_OFF: &str = "The process ended while this was under way. Whether it happened is not known.";
+
 /// What stands for a reply that had no text when it was dropped.
 const INTERRUPTED: &str = "(interrupted)";
 
@@ -122,17 +125,28 @@ impl Agent {
         let cancellable = self.config.action(name).is_some_and(|spec| spec.cancellable);
         match progress {
             Progress::Attempted { class, .. } if cancellable => {
-                if let Some(fence) = self.live.actions.remove(&action) {
+                let fence = self.live.actions.remove(&action);
+                if let Some(fence) = fence {
                     self.command(Command::Cancel { fence, action });
                 }
-                let traces = match class {
-                    Class::Pure => "",
+                let is_ours = fence.is_some() && !self.live.reconciling.remove(&action);
+                let (end, text) = match class {
+                    // What an earlier process began is not there to be killed, and was only asked after.
+                    Class::Idempotent | Class::Reversible | Class::Irreversible if !is_ours => {
+                        (End::Unknown, format!("{CUT_OFF} Asking after it was interrupted by {by}."))
+                    }
+                    Class::Pure => {
+                        let text = format!("Cancelled while it ran: interrupted by {by}.");
+                        (End::failed(FailureKind::Cancelled), text)
+                    }
                     Class::Idempotent | Class::Reversible | Class::Irreversible => {
-                        " What it had done until then is not known."
+                        let text = format!(
+                            "Cancelled while it ran: interrupted by {by}. What it had done until then is not known."
+                        );
+                        (End::failed(FailureKind::Cancelled), text)
                     }
                 };
-                let text = format!("Cancelled while it ran: interrupted by {by}.{traces}");
-                self.settle(action, End::failed(FailureKind::Cancelled), text, None);
+                self.settle(action, end, text, None);
             }
             Progress::Attempted { .. } => {
                 let text = format!("Begun before the interrupt by {by}; the receipt of {action} follows.");

@@ -23,6 +23,8 @@ pub(super) struct Live {
     pub(super) sampling: Option<Sampling>,
     /// The fences of attempts and reconciliations under way.
     pub(super) actions: BTreeMap<ActionId, Fence>,
+    /// Those of them that an earlier process attempted, and that are only asked after.
+    pub(super) reconciling: BTreeSet<ActionId>,
     pub(super) deciding: BTreeMap<Fence, Pending>,
     /// Judged actions of the step that is being answered, with what they may run with.
     pub(super) judged: BTreeMap<ActionId, Judged>,
