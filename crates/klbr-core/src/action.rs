@@ -9,6 +9,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::context::{Answer, Seen};
 use crate::ids::ActionId;
 use crate::model::ToolDefinition;
 use crate::time::Timestamp;
@@ -151,24 +152,33 @@ pub enum FailureKind {
 pub struct Outcome {
     /// How it ended.
     pub end: End,
-    /// What the model is told, in full. Quoted people's text is already escaped.
+    /// What the model is told, in full. Quoted people's text is already escaped. Beside an answer, only what a
+    /// receipt says of it.
     pub observation: Arc<str>,
+    /// What it answers, where that is more than a text: the call's result is made of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Answer>,
 }
 
 impl Outcome {
     /// It happened, with this to show for it.
     pub fn confirmed(observation: impl Into<Arc<str>>) -> Self {
-        Outcome { end: End::Confirmed, observation: observation.into() }
+        Outcome { end: End::Confirmed, observation: observation.into(), answer: None }
+    }
+
+    /// It happened, and this is its answer.
+    pub fn answered(answer: Answer) -> Self {
+        Outcome { end: End::Confirmed, observation: answer.gist().into(), answer: Some(answer) }
     }
 
     /// It failed.
     pub fn failed(why: FailureKind, observation: impl Into<Arc<str>>) -> Self {
-        Outcome { end: End::failed(why), observation: observation.into() }
+        Outcome { end: End::failed(why), observation: observation.into(), answer: None }
     }
 
     /// It cannot be known.
     pub fn unknown(observation: impl Into<Arc<str>>) -> Self {
-        Outcome { end: End::Unknown, observation: observation.into() }
+        Outcome { end: End::Unknown, observation: observation.into(), answer: None }
     }
 }
 
@@ -188,6 +198,8 @@ pub struct Attempt {
     pub deadline: Timestamp,
     /// The frame that defaults are resolved against.
     pub frame: FrameContext,
+    /// The files that the agent knows: one that it has not seen as it is, it does not change.
+    pub seen: Seen,
 }
 
 /// Where a turn's deliveries go by default: what its opening frame says, for as long as it lives (`B-DIS-6`).

@@ -23,6 +23,7 @@ use std::sync::Arc;
 pub use wait::{MAX_WAIT, wait_tool};
 
 use crate::config::Config;
+use crate::context::Answer;
 use crate::ids::{Fence, Seq};
 use crate::input::{Command, Input, Step};
 use crate::ledger::Ledger;
@@ -92,7 +93,7 @@ impl Agent {
             Input::Delta { fence, delta } => self.handle_delta(fence, &delta),
             Input::Sampled { fence, sampled } => self.handle_sampled(fence, sampled),
             Input::SamplingFailed { fence, failure } => self.handle_sampling_failed(fence, failure),
-            Input::Settled { fence, action, outcome } => self.handle_settled(fence, action, &outcome),
+            Input::Settled { fence, action, outcome } => self.handle_settled(fence, action, outcome),
             Input::Decided { fence, answer, elapsed } => self.handle_decided(fence, answer, elapsed),
             Input::Deadline => {}
             Input::Recovered => self.handle_recovered(),
@@ -240,8 +241,9 @@ impl Agent {
         self.record(Record::LateDropped { what: what.into() });
     }
 
-    /// Numbers a result; every result of an agent has its own number, for ever.
-    fn result(&self, full: impl Into<Arc<str>>) -> CallResult {
-        CallResult { id: self.state.last_result + 1, full: full.into(), shown: None }
+    /// Shapes an answer as it is inserted now; every result of an agent has its own number, for ever.
+    fn result(&self, answer: &Answer) -> CallResult {
+        let hygiene = &self.state.hygiene;
+        hygiene.plan(hygiene.next_id(), answer, &self.config.results).into()
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::action::{ActionSpec, Role};
+use crate::context;
 use crate::ids::AgentName;
 use crate::policy::Slot;
 
@@ -29,6 +30,10 @@ pub struct Config {
     pub alias_prefixes: BTreeMap<Arc<str>, Arc<str>>,
     /// The slots that have an owner, with the time each may take.
     pub bound: BTreeMap<Slot, Duration>,
+    /// Actions that are listed though they cannot be used now, with what a call of one is answered.
+    pub unavailable: BTreeMap<Arc<str>, Arc<str>>,
+    /// How much of a result the model is shown.
+    pub results: context::Limits,
     /// Limits and distances.
     pub limits: Limits,
 }
@@ -46,6 +51,8 @@ impl Config {
             actions: Vec::new(),
             alias_prefixes: BTreeMap::new(),
             bound: BTreeMap::new(),
+            unavailable: BTreeMap::new(),
+            results: context::Limits::default(),
             limits: Limits::default(),
         }
     }

@@ -25,6 +25,6 @@ mod table;
 pub use answer::{Answer, Change, Dedupe, Output, Patch, Read, Recall};
 pub use cap::Limits;
 pub use content::Content;
-pub use hygiene::{Changed, Entry, Hygiene, ReadRow, Trace, Unseen};
+pub use hygiene::{Changed, Entry, Hygiene, ReadRow, Seen, Trace, Unseen};
 pub use id::ResultId;
 pub use insertion::Insertion;

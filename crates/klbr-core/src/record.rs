@@ -10,6 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::action::{Class, End, FrameContext};
+use crate::context::proof::Difference;
+use crate::context::{Entry, Insertion, ResultId, Trace};
 use crate::event::{Conversation, Header, Priority};
 use crate::hash::Hash;
 use crate::ids::{ActionId, Epoch, EventId, FrameId, Generation, Seq, StepId, TurnId};
@@ -101,6 +103,9 @@ pub enum Record {
     },
     /// A range of the transcript was swapped for its summary, in one commit.
     Compacted {
+        /// Which summary of its agent this is, from 1; 0 in histories that did not count.
+        #[serde(default)]
+        number: u64,
         /// How many messages it covers.
         covers: usize,
         /// The hash chain over them.
@@ -179,6 +184,18 @@ pub enum Record {
         epoch: Epoch,
         /// The estimated tokens of the request.
         tokens: u64,
+        /// Where it first leaves out reasoning that the request before it in its lane carried.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dropped: Option<Difference>,
+    },
+    /// A request does not extend the one before it in its lane, and no cause was declared (`C-PFX-1`).
+    PrefixBroken {
+        /// The model, whose lane it is.
+        model: Arc<str>,
+        /// The prefix in force.
+        generation: Generation,
+        /// Where it differs.
+        at: Difference,
     },
     /// The identical request is about to be sent again.
     StepRetried {
@@ -359,9 +376,54 @@ pub struct CallResult {
     pub id: u64,
     /// The whole text, without the id that it is inserted with.
     pub full: Arc<str>,
-    /// What the model is shown, when that is not the whole text under its id.
+    /// What the model is shown, when that is not the whole text behind its head.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<Arc<str>>,
+    /// What stands in front of the whole text, when that is more than its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<Arc<str>>,
+    /// What of it later results depend on.
+    #[serde(default, skip_serializing_if = "is_plain")]
+    pub trace: Trace,
+}
+
+impl CallResult {
+    /// A text that is shown whole.
+    pub fn plain(id: u64, full: impl Into<Arc<str>>) -> Self {
+        CallResult { id, full: full.into(), shown: None, head: None, trace: Trace::Plain }
+    }
+
+    /// What the model is shown.
+    pub fn inserted(&self) -> Arc<str> {
+        match (&self.shown, &self.head) {
+            (Some(shown), _) => shown.clone(),
+            (None, Some(head)) => format!("{head}{}", self.full).into(),
+            (None, None) => format!("{}{}", bare_head(self.id), self.full).into(),
+        }
+    }
+
+    /// What is remembered of it.
+    pub(crate) fn entry(&self) -> Entry {
+        Entry { id: ResultId::new(self.id), trace: self.trace.clone() }
+    }
+}
+
+impl From<Insertion> for CallResult {
+    /// Keeps each text once.
+    fn from(insertion: Insertion) -> Self {
+        let id = insertion.id().number();
+        let head = insertion.head().filter(|head| *head != bare_head(id)).map(Into::into);
+        let shown = insertion.head().is_none().then(|| insertion.text.as_str().into());
+        CallResult { id, full: insertion.stored().into(), shown, head, trace: insertion.entry.trace }
+    }
+}
+
+fn bare_head(id: u64) -> String {
+    format!("[{}]\n", ResultId::new(id))
+}
+
+fn is_plain(trace: &Trace) -> bool {
+    *trace == Trace::Plain
 }
 
 /// What was said to whom.
@@ -476,6 +538,7 @@ impl Record {
             | Record::TurnStarted { .. }
             | Record::Nudged { .. }
             | Record::StepRequested { .. }
+            | Record::PrefixBroken { .. }
             | Record::StepRetried { .. }
             | Record::StepSampled { .. }
             | Record::SamplingFailed { .. }
@@ -514,6 +577,7 @@ impl Record {
             Record::TurnStarted { .. } => "turn_started",
             Record::Nudged { .. } => "nudged",
             Record::StepRequested { .. } => "step_requested",
+            Record::PrefixBroken { .. } => "prefix_broken",
             Record::StepRetried { .. } => "step_retried",
             Record::StepSampled { .. } => "step_sampled",
             Record::SamplingFailed { .. } => "sampling_failed",

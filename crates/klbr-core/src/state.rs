@@ -3,6 +3,7 @@
 //! Owns what is true after the last record. Refuses to decide anything: that is [`crate::agent`].
 
 mod apply;
+mod archive;
 pub(crate) mod inbox;
 pub(crate) mod transcript;
 
@@ -13,6 +14,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::action::{Class, End, FrameContext};
+use crate::context::Hygiene;
 use crate::event::{Conversation, Header};
 use crate::ids::{ActionId, Epoch, EventId, FrameId, Seq, StepId, TurnId};
 use crate::ledger::Ledger;
@@ -22,6 +24,7 @@ use crate::record::{BreakCause, TurnCause};
 use crate::time::Timestamp;
 
 pub use apply::FoldError;
+pub use archive::{Archive, Covered};
 use inbox::Inbox;
 use transcript::Transcript;
 
@@ -33,7 +36,8 @@ pub struct State {
     pub(crate) last_event: EventId,
     pub(crate) last_frame: FrameId,
     pub(crate) last_turn: TurnId,
-    pub(crate) last_result: u64,
+    /// What the results so far mean for later ones.
+    pub(crate) hygiene: Hygiene,
     pub(crate) epoch: Epoch,
     pub(crate) soul: Option<Arc<str>>,
     pub(crate) inbox: Inbox,
@@ -45,6 +49,10 @@ pub struct State {
     /// Effects whose call was answered before they ended.
     pub(crate) open_effects: BTreeMap<ActionId, Effect>,
     pub(crate) compaction: Compaction,
+    /// Summaries made so far.
+    pub(crate) summaries: u64,
+    /// Requests that broke their lane without a cause.
+    pub(crate) breaks: u64,
     /// Turns in a row that ended without a wait and without anything happening since.
     pub(crate) yields: u32,
     /// Waits in a row that timed out without another action.
@@ -230,7 +238,7 @@ impl State {
             last_event: EventId(0),
             last_frame: FrameId(0),
             last_turn: TurnId(0),
-            last_result: 0,
+            hygiene: Hygiene::new(),
             epoch: Epoch(1),
             soul: None,
             inbox: Inbox::default(),
@@ -241,6 +249,8 @@ impl State {
             phase: Phase::Resting { since: Timestamp(0), quiet: true, timed_out: false },
             open_effects: BTreeMap::new(),
             compaction: Compaction::default(),
+            summaries: 0,
+            breaks: 0,
             yields: 0,
             idle_waits: 0,
             last_happening: Timestamp(0),

@@ -30,6 +30,8 @@ pub struct Status {
     pub compacting: bool,
     /// The prefix in force.
     pub generation: Generation,
+    /// Requests that did not extend the one before them though no cause was declared; anything but 0 is a fault.
+    pub breaks: u64,
     /// Messages of the transcript.
     pub messages: usize,
     /// Estimated tokens of the next request.
@@ -138,6 +140,7 @@ impl Agent {
             activity: activity(&state.phase),
             compacting: state.compaction.requested.is_some(),
             generation: state.transcript.generation,
+            breaks: state.breaks,
             messages: state.transcript.messages().len(),
             tokens: state.transcript.tokens(0),
             context_tokens: self.config().context_tokens,

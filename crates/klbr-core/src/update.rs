@@ -194,6 +194,13 @@ pub enum Happening {
         /// Why.
         cause: BreakCause,
     },
+    /// A request did not extend the one before it, and nothing had declared that: a warning.
+    PrefixBroken {
+        /// The model whose lane it is.
+        model: Arc<str>,
+        /// The first byte that differs, in the requests as the core writes them.
+        offset: u64,
+    },
     /// The soul was replaced.
     SoulChanged {
         /// The epoch from here on.
@@ -301,6 +308,9 @@ fn happening(record: &Record) -> Option<Happening> {
         Record::TurnEnded { turn, end, .. } => Happening::TurnEnded { turn: *turn, end: end.clone() },
         Record::PrefixMade { generation, cause, .. } => {
             Happening::PrefixMade { generation: *generation, cause: *cause }
+        }
+        Record::PrefixBroken { model, at, .. } => {
+            Happening::PrefixBroken { model: model.clone(), offset: at.offset }
         }
         Record::SoulChanged { epoch, .. } => Happening::SoulChanged { epoch: *epoch },
         Record::Reset => Happening::Reset,

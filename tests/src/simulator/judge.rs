@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use klbr_core::agent::Agent;
 use klbr_core::config::Config;
+use klbr_core::context::Content;
 use klbr_core::ids::{ActionId, EventId, Generation};
 use klbr_core::input::{Command, Step};
 use klbr_core::ledger::{Fate, Ledger};
@@ -26,6 +27,8 @@ pub(super) struct Judge {
     generation: Generation,
     lanes: BTreeMap<Arc<str>, (Generation, Request)>,
     turns: u64,
+    /// The lines of each content that a file had, by what a bracket shows of its hash.
+    files: BTreeMap<String, Vec<String>>,
 }
 
 impl Judge {
@@ -83,6 +86,7 @@ impl Judge {
                 None
             }
             Record::WaitEnded { result, .. } => Some(result),
+            Record::PrefixBroken { at, .. } => return Err(format!("the agent broke its own prefix: {at:?}")),
             Record::PrefixMade { generation, .. } => {
                 self.generation = *generation;
                 None
@@ -111,7 +115,11 @@ impl Judge {
         match command {
             Command::Sample { request, .. } => {
                 valid(request)?;
+                self.rebuilds(request)?;
                 self.extends(request)
+            }
+            Command::Act { attempt, .. } if &*attempt.name == "absent" => {
+                Err("an action that is not available was run".to_owned())
             }
             Command::Act { attempt, .. } => self.is_attempted(attempt.action, attempt.number),
             Command::Deliver { delivery, .. } => {
@@ -138,6 +146,54 @@ impl Judge {
             Some(recorded) if *recorded == number => Ok(()),
             recorded => Err(format!("attempt {number} of {action} is made, and {recorded:?} is recorded")),
         }
+    }
+
+    /// A file has this content.
+    pub(super) fn file(&mut self, text: &str) {
+        let sha = Content::of(text.as_bytes()).hash().to_string()[..8].to_owned();
+        self.files.entry(sha).or_insert_with(|| text.lines().map(str::to_owned).collect());
+    }
+
+    /// Whoever reads this request alone has everything that a stub in it claims.
+    fn rebuilds(&self, request: &Request) -> Result<(), String> {
+        let results: Vec<&str> = request
+            .messages
+            .iter()
+            .filter_map(|message| match message {
+                Message::Tool { text, .. } => Some(&**text),
+                Message::User { .. } | Message::Assistant(_) => None,
+            })
+            .collect();
+        let by_id = |id: &str| {
+            let starts = |text: &&&str| {
+                text.strip_prefix('[').and_then(|rest| rest.strip_prefix(id)).is_some_and(|rest| {
+                    rest.starts_with([']', ' '])
+                        && !rest.contains("] Unchanged since #")
+                        && !rest.contains("] Same result as #")
+                })
+            };
+            results.iter().find(starts).copied()
+        };
+        for stub in &results {
+            if let Some((bracket, claim)) = stub.split_once("] Unchanged since ") {
+                let (id, lines) = claim.split_once(", which already shows lines ").ok_or("no lines")?;
+                let full = by_id(id).ok_or(format!("{stub:?} names what is not in the request"))?;
+                let (head, body) = full.split_once("]\n").ok_or(format!("{full:?} has no bracket"))?;
+                let sha = bracket.rsplit(' ').next().unwrap_or_default();
+                let file = self.files.get(sha).ok_or(format!("nothing has the hash {sha}"))?;
+                let (from, to) = lines.trim_end_matches('.').split_once('-').ok_or("no range")?;
+                let number = |text: &str| text.parse::<usize>().map_err(|error| error.to_string());
+                let (from, to) = (number(from)?, number(to)?);
+                let said: Vec<String> =
+                    (from..=to).map(|line| format!("{line}: {}", file[line - 1])).collect();
+                if !head.ends_with(sha) || !body.starts_with(&said.join("\n")) {
+                    return Err(format!("{stub:?} names {head:?}, which does not show it"));
+                }
+            } else if let Some((_, id)) = stub.split_once("] Same result as ") {
+                by_id(id.trim_end_matches('.')).ok_or(format!("{stub:?} names what is not there"))?;
+            }
+        }
+        Ok(())
     }
 
     /// The prefix law: each request extends the lane's last one, or a break was declared.
@@ -176,7 +232,7 @@ impl Judge {
     pub(super) fn performed(&mut self, action: ActionId, name: &str) -> Result<(), String> {
         let times = self.performed.entry(action).or_default();
         *times += 1;
-        let may_repeat = matches!(name, "local_send" | "look");
+        let may_repeat = matches!(name, "local_send" | "look" | "list");
         if *times > 1 && !may_repeat { Err(format!("{action} {name} happened twice")) } else { Ok(()) }
     }
 

@@ -8,6 +8,7 @@ use fastrand::Rng;
 use klbr_core::action::{ActionSpec, Attempt, Class, Delivery, FailureKind, Outcome as End, Resource, Role};
 use klbr_core::agent::{Agent, wait_tool};
 use klbr_core::config::Config;
+use klbr_core::context;
 use klbr_core::event::{Body, Control, NewEvent, Priority, Source, SourceKind};
 use klbr_core::ids::{ActionId, EventId, Fence};
 use klbr_core::input::{Command, Input};
@@ -39,6 +40,8 @@ pub(super) struct World {
     crash: Crash,
     fail_commit: bool,
     tame: bool,
+    /// How often the one file was changed, by whomever.
+    version: u64,
     judge: Judge,
     outcome: Outcome,
 }
@@ -71,6 +74,7 @@ impl World {
             crash: Crash::No,
             fail_commit: false,
             tame: false,
+            version: 0,
             judge: Judge::default(),
             outcome: Outcome::default(),
         }
@@ -120,6 +124,7 @@ impl World {
             }
             Op::Pass(millis) => {
                 self.now = Timestamp(self.now.0 + i64::from(millis));
+                self.version += u64::from(millis % 8 == 0);
                 self.handle(Input::Deadline)
             }
             Op::Due => {
@@ -308,7 +313,47 @@ impl World {
 
     fn acted(&mut self, fence: Fence, attempt: &Attempt, choice: u64) -> Result<Input, String> {
         self.judge.performed(attempt.action, &attempt.name)?;
-        Ok(Input::Settled { fence, action: attempt.action, outcome: self.outcome_of(choice) })
+        let outcome = match (&*attempt.name, self.outcome_of(choice)) {
+            ("look", outcome) if outcome.end.is_confirmed() => self.look(choice),
+            ("change", outcome) if outcome.end.is_confirmed() => self.change(attempt),
+            ("list", outcome) if outcome.end.is_confirmed() => {
+                End::confirmed(format!("a {}", self.version / 4))
+            }
+            (_, outcome) => outcome,
+        };
+        Ok(Input::Settled { fence, action: attempt.action, outcome })
+    }
+
+    /// A read of some lines of the file as it is.
+    fn look(&mut self, choice: u64) -> End {
+        let text = file(self.version);
+        self.judge.file(&text);
+        let (offset, limit) = match choice % 4 {
+            0 => (None, None),
+            1 => (Some(choice % 30), Some(choice / 7 % 30)),
+            2 => (Some(5), Some(10)),
+            _ => (Some(choice % 40), None),
+        };
+        let content = context::Content::of(text.as_bytes());
+        let read = context::Read { path: "a".into(), file: "/p/a".into(), content, offset, limit };
+        End::answered(context::Answer::Read(read))
+    }
+
+    /// A change of the file, when the agent knows it as it is.
+    fn change(&mut self, attempt: &Attempt) -> End {
+        let before = context::Content::of(file(self.version).as_bytes());
+        if let Err(unseen) = attempt.seen.check_change("/p/a", Some(before.hash())) {
+            return End::failed(FailureKind::Refused, unseen.to_string());
+        }
+        self.version += 1;
+        let after = context::Content::of(file(self.version).as_bytes());
+        End::answered(context::Answer::Change(context::Change {
+            path: "a".into(),
+            file: "/p/a".into(),
+            before: Some(before),
+            after: Some(after),
+            note: None,
+        }))
     }
 
     fn delivered(&mut self, fence: Fence, delivery: &Delivery, choice: u64) -> Result<Input, String> {
@@ -359,6 +404,13 @@ impl World {
         }
         Input::Sampled { fence, sampled: wild_reply(&mut rng) }
     }
+}
+
+/// The file's content: some versions say the same as earlier ones, some are long.
+fn file(version: u64) -> String {
+    let version = version % 5;
+    let lines = if version == 3 { 900 } else { 20 + version };
+    (1..=lines).map(|line| format!("line {line} of version {version}\n")).collect()
 }
 
 fn sampling_fence(command: &Command) -> Option<Fence> {
@@ -426,11 +478,15 @@ fn tame_reply(request: &Request) -> Sampled {
 fn wild_reply(rng: &mut Rng) -> Sampled {
     let mut calls = Vec::new();
     for _ in 0..rng.usize(0..5) {
-        let (name, arguments) = match rng.u8(0..14) {
+        let (name, arguments) = match rng.u8(0..18) {
             0 | 1 => ("local_send", r#"{"content":"hello"}"#.to_owned()),
             2 | 3 => ("chat_send", r#"{"content":"hello there"}"#.to_owned()),
             4 => ("look", r#"{"path":"a"}"#.to_owned()),
             5 => ("change", r#"{"path":"a"}"#.to_owned()),
+            14 => ("list", r#"{"path":"b", "all":true}"#.to_owned()),
+            15 => ("list", r#"{"all": true,"path":"b"}"#.to_owned()),
+            16 => ("look", r#"{"path":"a"}"#.to_owned()),
+            17 => ("absent", "{}".to_owned()),
             6 => ("process", r#"{"command":"make"}"#.to_owned()),
             7 => ("no_such_action", "{}".to_owned()),
             8 => ("look", r#"{"path": "#.to_owned()),
@@ -492,7 +548,10 @@ fn config(rng: &mut Rng) -> Config {
         spec("look", Role::Ordinary, Class::Pure, true, path()),
         spec("change", Role::Ordinary, Class::Reversible, false, path()),
         spec("process", Role::Ordinary, Class::Irreversible, true, Resource::None),
+        spec("list", Role::Ordinary, Class::Pure, true, Resource::None),
+        spec("absent", Role::Ordinary, Class::Irreversible, true, Resource::None),
     ];
+    config.unavailable.insert("absent".into(), "not now".into());
     config.alias_prefixes.insert("chat".into(), "d".into());
     let slots = [
         Slot::EventPriority,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Agent;
 use super::live::{Judged, Then};
 use crate::action::{ActionSpec, Attempt, Delivery, End, FailureKind, Outcome, Role};
+use crate::context::{Answer, Dedupe, Output};
 use crate::event::{Body, NewEvent, Priority, Source, SourceKind};
 use crate::hash::Hash;
 use crate::ids::{ActionId, Fence};
@@ -96,6 +97,9 @@ impl Agent {
             return self.settle(action, End::failed(FailureKind::Invalid), text, None);
         };
         let role = spec.role.clone();
+        if let Some(text) = self.config.unavailable.get(&call.name).cloned() {
+            return self.settle(action, End::failed(FailureKind::NotRun), &*text, None);
+        }
         let arguments = match self.live.judged.get(&action) {
             Some(judged) => judged.arguments.clone(),
             None => {
@@ -161,7 +165,8 @@ impl Agent {
                 self.settle(action, End::failed(FailureKind::Denied), text, None);
             }
             Verdict::Hold { reason } => {
-                let result = self.result(format!("Held for review, {action}: {reason}"));
+                let text = format!("Held for review, {action}: {reason}");
+                let result = self.result(&Answer::text(text));
                 self.record(Record::Held { action, name: call.name, arguments, channel, reason, result });
             }
         }
@@ -230,6 +235,7 @@ impl Agent {
             number,
             deadline: self.now() + spec.map_or(std::time::Duration::ZERO, |spec| spec.deadline),
             frame: frame.clone(),
+            seen: self.state.hygiene.seen().clone(),
         };
         let channel = spec.and_then(channel);
         let delivery = channel.map(|channel| Delivery::new(attempt.clone(), channel, first));
@@ -240,18 +246,28 @@ impl Agent {
         self.state.turn()?.calls().iter().find(|call| call.action == action)
     }
 
-    pub(super) fn handle_settled(&mut self, fence: Fence, action: ActionId, outcome: &Outcome) {
+    pub(super) fn handle_settled(&mut self, fence: Fence, action: ActionId, outcome: Outcome) {
         if self.live.actions.get(&action) != Some(&fence) {
             return self.drop_late(format!("the outcome of {action}: {}", outcome.observation));
         }
         self.live.actions.remove(&action);
         self.live.reconciling.remove(&action);
-        let end = outcome.end.clone();
+        let Outcome { end, observation, answer } = outcome;
         if self.state.open_effects.contains_key(&action) {
-            return self.receipt(action, end, outcome.observation.clone());
+            return self.receipt(action, end, observation);
         }
-        let delivered = self.call(action).and_then(|call| self.delivered(&call.name, &call.arguments, &end));
-        self.settle(action, end, outcome.observation.clone(), delivered);
+        let Some(call) = self.call(action) else { return };
+        let delivered = self.delivered(&call.name, &call.arguments, &end);
+        let answer = answer.unwrap_or_else(|| {
+            let dedupe = if end.is_confirmed() { Dedupe::of_tool(&call.name) } else { Dedupe::Never };
+            Answer::Output(Output {
+                tool: call.name.to_string(),
+                args: call.arguments.to_string(),
+                text: observation.to_string(),
+                dedupe,
+            })
+        });
+        self.settle_with(action, end, &answer, delivered);
     }
 
     fn delivered(&self, name: &str, arguments: &Arc<str>, end: &End) -> Option<Delivered> {
@@ -264,10 +280,14 @@ impl Agent {
         &mut self,
         action: ActionId,
         end: End,
-        text: impl Into<Arc<str>>,
+        text: impl Into<String>,
         delivered: Option<Delivered>,
     ) {
-        let result = self.result(text);
+        self.settle_with(action, end, &Answer::text(text), delivered);
+    }
+
+    fn settle_with(&mut self, action: ActionId, end: End, answer: &Answer, delivered: Option<Delivered>) {
+        let result = self.result(answer);
         self.record(Record::Settled { action, end, result, delivered });
     }
 

@@ -133,10 +133,11 @@ impl Agent {
         if text.is_empty() {
             return self.give_up_or_retry("the summary was empty", false);
         }
-        if text.len() + request.prompt.len() >= self.state.transcript.bytes_of(request.covers) {
+        let summary = self.with_reads(text);
+        if summary.len() + request.prompt.len() >= self.state.transcript.bytes_of(request.covers) {
             return self.give_up_or_retry("the summary was longer than what it stands for", false);
         }
-        self.swap(request.covers, request.prompt, text.into(), Some(request.model), sampled.usage);
+        self.swap(request.covers, request.prompt, summary, Some(request.model), sampled.usage);
     }
 
     pub(super) fn summary_failed(&mut self, failure: &Failure) {
@@ -171,9 +172,24 @@ impl Agent {
         let covers = self.state.transcript.answered_len();
         let text = format!(
             "{covers} messages stood here and no longer fit; no summary of them could be made ({why}). All of \
-             them are kept: history_search and recall find them."
+             them are kept: history_search, history_expand and recall find them."
         );
-        self.swap(covers, render::instructions(PROMPT), text.into(), None, None);
+        let summary = self.with_reads(&text);
+        self.swap(covers, render::instructions(PROMPT), summary, None, None);
+    }
+
+    /// A summary with what the harness adds: how to see what it stands for, and the reads among it.
+    fn with_reads(&self, summary: &str) -> Arc<str> {
+        let number = self.state.summaries + 1;
+        let mut text = format!(
+            "{summary}\n\n(Summary {number}: history_expand shows every message that it stands for.)"
+        );
+        let hygiene = &self.state.hygiene;
+        if let Some(table) = hygiene.last().and_then(|last| hygiene.table(last, &self.config.results)) {
+            text.push_str("\n\n");
+            text.push_str(&table);
+        }
+        text.into()
     }
 
     fn swap(
@@ -186,6 +202,7 @@ impl Agent {
     ) {
         debug_assert!(!matches!(self.state.phase, Phase::Waiting(_)), "a wait's call has no result yet");
         let covered = self.state.transcript.chain_over(covers);
-        self.record(Record::Compacted { covers, covered, prompt, summary, model, usage });
+        let number = self.state.summaries + 1;
+        self.record(Record::Compacted { number, covers, covered, prompt, summary, model, usage });
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Agent;
 use super::live::Purpose;
 use crate::action::{Class, End, FailureKind};
+use crate::context::Answer;
 use crate::event::{Priority, SourceKind};
 use crate::ids::{ActionId, EventId, StepId};
 use crate::input::Command;
@@ -150,7 +151,7 @@ impl Agent {
             }
             Progress::Attempted { .. } => {
                 let text = format!("Begun before the interrupt by {by}; the receipt of {action} follows.");
-                let result = self.result(text);
+                let result = self.result(&Answer::text(text));
                 self.record(Record::Detached { action, result });
             }
             Progress::Proposed | Progress::Intended { .. } => {

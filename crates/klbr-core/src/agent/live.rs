@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::frame::Selection;
-use crate::ids::{ActionId, EventId, Fence};
+use crate::ids::{ActionId, EventId, Fence, Generation};
+use crate::model::Request;
 use crate::policy::{NudgeKind, Question};
 use crate::record::TurnCause;
 use crate::time::Timestamp;
@@ -39,6 +40,8 @@ pub(super) struct Live {
     pub(super) compaction_retry: Option<Timestamp>,
     /// This process has other actions than the prefix in force offers.
     pub(super) tools_changed: bool,
+    /// The last request of each model, as far as the next has to extend it, and the prefix it was sent under.
+    pub(super) lanes: BTreeMap<Arc<str>, (Generation, Request)>,
 }
 
 /// Something that is loaded from the store.

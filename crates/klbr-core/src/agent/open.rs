@@ -207,6 +207,13 @@ impl Agent {
         let running = self.state.turn().map(|turn| &turn.model);
         running.or(planned).unwrap_or(&self.config.model).clone()
     }
+
+    /// The effort that the next request asks for.
+    pub(super) fn effort_at_hand(&self) -> Option<Arc<str>> {
+        let planned = self.live.plan.as_ref().map(|plan| &plan.effort);
+        let running = self.state.turn().map(|turn| &turn.effort);
+        running.or(planned).unwrap_or(&self.config.effort).clone()
+    }
 }
 
 /// The source of an event as a result names it: `operator`, or the kind with the instance's name.

@@ -12,11 +12,15 @@ const INSTRUCTIONS: &str = include_str!("instructions.md");
 impl Agent {
     /// Why the next request needs a prefix of its own, if it does.
     pub(super) fn prefix_cause(&self, model: &str) -> Option<BreakCause> {
-        let other_model = || self.state.transcript.model.as_deref().is_some_and(|last| last != model);
+        let transcript = &self.state.transcript;
+        let last = transcript.model.as_deref();
+        let other_model = || last.is_some_and(|last| last != model);
+        let other_effort = || last.is_some() && transcript.effort != self.effort_at_hand();
         self.state
             .stale_prefix
             .or_else(|| self.live.tools_changed.then_some(BreakCause::Tools))
             .or_else(|| other_model().then_some(BreakCause::Model))
+            .or_else(|| other_effort().then_some(BreakCause::Effort))
     }
 
     pub(super) fn make_prefix(&mut self, cause: BreakCause, pinned: &[Arc<str>]) {

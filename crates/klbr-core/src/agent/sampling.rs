@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::Agent;
 use super::live::{Purpose, Sampling, Then};
 use super::render;
+use crate::context::proof::{self, Difference, Verdict};
 use crate::hash::Hash;
 use crate::ids::{Fence, StepId};
 use crate::input::Command;
@@ -88,6 +89,8 @@ impl Agent {
             tool_choice: ToolChoice::Auto,
         };
         let (model, epoch) = (turn.model.clone(), turn.epoch);
+        let request = self.request(model.clone(), parameters.clone(), None);
+        let dropped = self.prove(&request, false);
         let transcript = &self.state.transcript;
         self.record(Record::StepRequested {
             step,
@@ -98,8 +101,9 @@ impl Agent {
             parameters,
             epoch,
             tokens: transcript.tokens(0),
+            dropped,
         });
-        self.sample_step();
+        self.send(request, false);
     }
 
     /// Repeats a request whose time has come, or that an earlier process had sent (`C-REC-2`).
@@ -134,19 +138,55 @@ impl Agent {
         parameters: Parameters,
         summary: Option<(usize, Arc<str>)>,
     ) {
-        let transcript = &self.state.transcript;
         let is_summary = summary.is_some();
+        let request = self.request(model, parameters, summary);
+        self.prove(&request, is_summary);
+        self.send(request, is_summary);
+    }
+
+    fn request(
+        &self,
+        model: Arc<str>,
+        parameters: Parameters,
+        summary: Option<(usize, Arc<str>)>,
+    ) -> Request {
+        let transcript = &self.state.transcript;
         let messages = match summary {
             None => transcript.to_request(),
             Some((covers, prompt)) => transcript.to_summary_request(covers, prompt),
         };
-        let request = Request {
-            model,
-            system: transcript.system.clone(),
-            tools: transcript.tools.clone(),
-            messages,
-            parameters,
-        };
+        let (system, tools) = (transcript.system.clone(), transcript.tools.clone());
+        Request { model, system, tools, messages, parameters }
+    }
+
+    /// Compares a request with the one before it in its lane; a break that no new prefix declares is recorded
+    /// (`C-PFX-1`). Answers where it leaves out reasoning that was sent before.
+    fn prove(&mut self, request: &Request, is_summary: bool) -> Option<Difference> {
+        let generation = self.state.transcript.generation;
+        let mut sent = request.clone();
+        if is_summary {
+            // What asks for the summary stands in no later request.
+            sent.messages.pop();
+        }
+        let before = self.live.lanes.insert(request.model.clone(), (generation, sent));
+        // A prefix that is due has declared the break already.
+        let is_declared = self.state.stale_prefix.is_some();
+        let (_, mut before) = before.filter(|(sent_in, _)| *sent_in == generation && !is_declared)?;
+        if is_summary {
+            // It covers what was answered; what was not follows the summary.
+            before.messages.truncate(request.messages.len() - 1);
+        }
+        match proof::compare(&before, request) {
+            Verdict::Extension => None,
+            Verdict::ReasoningDropped(at) => Some(at),
+            Verdict::Broken(at) => {
+                self.record(Record::PrefixBroken { model: request.model.clone(), generation, at });
+                None
+            }
+        }
+    }
+
+    fn send(&mut self, request: Request, is_summary: bool) {
         let fence = self.fence();
         self.command(Command::Sample { fence, request: Box::new(request) });
         self.live.sampling = Some(Sampling { fence, text: String::new(), summary: is_summary });

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::Agent;
 use crate::action::{ActionSpec, Class, Resource, Role};
+use crate::context::Answer;
 use crate::model::ToolDefinition;
 use crate::record::{Record, WaitEnd};
 use crate::state::Phase;
@@ -173,7 +174,7 @@ impl Agent {
             ));
         }
         let action = wait.action;
-        let result = self.result(text);
+        let result = self.result(&Answer::text(text));
         self.record(Record::WaitEnded { action, end, result });
     }
 }

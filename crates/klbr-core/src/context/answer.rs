@@ -20,6 +20,40 @@ pub enum Answer {
     Recall(Recall),
 }
 
+impl Answer {
+    /// A text that is never named by a later one.
+    pub fn text(text: impl Into<String>) -> Self {
+        Answer::Output(Output {
+            tool: String::new(),
+            args: String::new(),
+            text: text.into(),
+            dedupe: Dedupe::Never,
+        })
+    }
+
+    /// What a receipt says of it, in a line; an output's whole text.
+    pub fn gist(&self) -> String {
+        match self {
+            Answer::Read(read) => format!("read {}", read.path),
+            Answer::Change(change) => change.gist(),
+            Answer::Patch(patch) => patch.changes.iter().map(Change::gist).collect::<Vec<_>>().join(", "),
+            Answer::Output(output) => output.text.clone(),
+            Answer::Recall(recall) => format!("recalled {}", recall.target),
+        }
+    }
+}
+
+impl Change {
+    fn gist(&self) -> String {
+        let done = match (&self.before, &self.after) {
+            (_, None) => "deleted",
+            (None, Some(_)) => "created",
+            (Some(_), Some(_)) => "changed",
+        };
+        format!("{done} {}", self.path)
+    }
+}
+
 /// A read of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Read {

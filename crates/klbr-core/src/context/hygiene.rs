@@ -5,6 +5,7 @@
 //! inserted before, and changes nothing of it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -30,7 +31,28 @@ pub struct Hygiene {
     /// The full reads since the last compaction, in the history, oldest first.
     history: Vec<ReadRow>,
     /// The newest content that the agent saw or made of each file.
-    seen: BTreeMap<String, Hash>,
+    seen: Seen,
+}
+
+/// The newest content that an agent saw or made of each file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Seen(Arc<BTreeMap<String, Hash>>);
+
+impl Seen {
+    /// Whether a file may be changed, given its absolute path and its content now (absent: it does not exist).
+    ///
+    /// # Errors
+    ///
+    /// Fails with the text that the model is told, when the agent has not seen the file as it is.
+    pub fn check_change(&self, file: &str, now: Option<Hash>) -> Result<(), Unseen> {
+        match (now, self.0.get(file)) {
+            (None, _) => Ok(()),
+            (Some(_), None) => Err(Unseen::NeverRead(file.to_owned())),
+            (Some(now), Some(seen)) if now == *seen => Ok(()),
+            (Some(_), Some(_)) => Err(Unseen::Changed(file.to_owned())),
+        }
+    }
 }
 
 /// What is remembered of one result. Recorded with it, and enough to restore a [`Hygiene`].
@@ -43,10 +65,11 @@ pub struct Entry {
 }
 
 /// What kind of result an entry remembers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Trace {
     /// Nothing that a later result depends on.
+    #[default]
     Plain,
     /// A read that shows all its lines: a later one may name it.
     Read(ReadRow),
@@ -136,12 +159,12 @@ impl Hygiene {
     ///
     /// Fails with the text that the model is told, when the agent has not seen the file as it is.
     pub fn check_change(&self, file: &str, now: Option<Hash>) -> Result<(), Unseen> {
-        match (now, self.seen.get(file)) {
-            (None, _) => Ok(()),
-            (Some(_), None) => Err(Unseen::NeverRead(file.to_owned())),
-            (Some(now), Some(seen)) if now == *seen => Ok(()),
-            (Some(_), Some(_)) => Err(Unseen::Changed(file.to_owned())),
-        }
+        self.seen.check_change(file, now)
+    }
+
+    /// The files that the agent knows now.
+    pub fn seen(&self) -> &Seen {
+        &self.seen
     }
 
     /// Shapes an answer under an id, and remembers it: [`Hygiene::plan`] with the next id, then [`Hygiene::apply`].
@@ -168,18 +191,19 @@ impl Hygiene {
         match &entry.trace {
             Trace::Plain => {}
             Trace::Read(row) => {
-                self.seen.insert(row.file.clone(), row.hash);
+                Arc::make_mut(&mut self.seen.0).insert(row.file.clone(), row.hash);
                 self.reads.entry(row.file.clone()).or_default().push(row.clone());
                 self.history.push(row.clone());
             }
             Trace::Glimpse { file, hash } => {
-                self.seen.insert(file.clone(), *hash);
+                Arc::make_mut(&mut self.seen.0).insert(file.clone(), *hash);
             }
             Trace::Changes { files } => {
+                let seen = Arc::make_mut(&mut self.seen.0);
                 for Changed { file, hash } in files {
                     match hash {
-                        Some(hash) => self.seen.insert(file.clone(), *hash),
-                        None => self.seen.remove(file),
+                        Some(hash) => seen.insert(file.clone(), *hash),
+                        None => seen.remove(file),
                     };
                 }
             }

@@ -61,18 +61,20 @@ pub fn compare(before: &Request, after: &Request) -> Verdict {
     let current = current_turn(&after.messages);
     let mut dropped = None;
     for (at, earlier) in before.messages.iter().enumerate() {
-        let earlier_text = written(earlier);
         let later = after.messages.get(at);
-        if later != Some(earlier) {
-            let later_text = later.map(written).unwrap_or_default();
-            let offset = offset + common(&earlier_text, &later_text);
-            let part = Part::Message(at);
-            if at >= current || later != without_reasoning(earlier).as_ref() {
-                return broken(part, offset);
-            }
-            dropped.get_or_insert(Difference { part, offset });
+        if later == Some(earlier) {
+            continue;
         }
-        offset += earlier_text.len() as u64;
+        // Only a difference needs its place: where there is none, nothing is written.
+        let place = || {
+            let same: u64 = before.messages[..at].iter().map(|message| written(message).len() as u64).sum();
+            offset + same + common(&written(earlier), &later.map(written).unwrap_or_default())
+        };
+        let part = Part::Message(at);
+        if at >= current || later != without_reasoning(earlier).as_ref() {
+            return broken(part, place());
+        }
+        dropped.get_or_insert_with(|| Difference { part, offset: place() });
     }
     dropped.map_or(Verdict::Extension, Verdict::ReasoningDropped)
 }

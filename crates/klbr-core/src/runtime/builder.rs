@@ -16,7 +16,7 @@ use super::policy::Policy;
 use super::probe::Probe;
 use super::store::Store;
 use super::tool::{AnyTool, Tool};
-use super::tools::{HistorySearch, MemoryTool, Recall};
+use super::tools::{HistoryExpand, HistorySearch, MemoryTool, Recall};
 use crate::agent::wait_tool;
 use crate::config::Config;
 
@@ -80,7 +80,7 @@ impl AgentBuilder {
             clock: Arc::new(SystemClock),
             probe: None,
         };
-        builder.channel(LocalChannel).tool(HistorySearch).tool(Recall).tool(MemoryTool)
+        builder.channel(LocalChannel).tool(HistorySearch).tool(HistoryExpand).tool(Recall).tool(MemoryTool)
     }
 
     /// Gives it a tool.

@@ -71,6 +71,12 @@ pub trait Tool: Send + Sync + 'static {
         Duration::from_secs(120)
     }
 
+    /// What a call is answered while the tool cannot be used. The tool stays in the list all the same: what the
+    /// model was told of never changes under it.
+    fn unavailable(&self) -> Option<String> {
+        None
+    }
+
     /// Runs one call.
     ///
     /// # Cancel safety
@@ -137,6 +143,9 @@ impl<T: Tool> AnyTool for T {
     }
 
     async fn call(&self, context: CallContext) -> Outcome {
+        if let Some(text) = Tool::unavailable(self) {
+            return Outcome::failed(FailureKind::NotRun, text);
+        }
         match arguments(&context.attempt) {
             Ok(arguments) => Tool::call(self, context, arguments).await,
             Err(refusal) => refusal,

@@ -112,6 +112,7 @@ impl State {
             }
             Record::Reset => {
                 self.transcript.replace(Vec::new());
+                self.hygiene.take_back(|_| true);
                 self.stale_prefix = Some(BreakCause::Reset);
                 self.compaction = Compaction::default();
                 self.interrupted_by = None;
@@ -125,7 +126,8 @@ impl State {
                 self.compaction.requested =
                     Some(CompactionRequest { covers: *covers, prompt: prompt.clone(), model: model.clone() });
             }
-            Record::Compacted { covers, prompt, summary, .. } => {
+            Record::Compacted { number, covers, prompt, summary, .. } => {
+                self.summaries = (*number).max(self.summaries + 1);
                 self.swap_for_summary(*covers, prompt, summary)?;
             }
             Record::CompactionFailed { again, .. } => {
@@ -171,6 +173,7 @@ impl State {
                     self.phase = Phase::Turn(Box::new(Turn::new(*id, *cause, first)));
                 }
                 self.transcript.model = Some(model.clone());
+                self.transcript.effort.clone_from(effort);
                 let turn = self.turn_mut()?;
                 turn.epoch = *epoch;
                 turn.model = model.clone();
@@ -195,6 +198,7 @@ impl State {
                     retry_at: None,
                 };
             }
+            Record::PrefixBroken { .. } => self.breaks += 1,
             Record::StepRetried { .. } => {
                 if let Stage::Sampling { retry_at, .. } = &mut self.turn_mut()?.stage {
                     *retry_at = None;
@@ -329,7 +333,7 @@ impl State {
             Record::WaitEnded { action: _, end, result } => {
                 let Phase::Waiting(wait) = &self.phase else { return Err("nothing waits") };
                 let call_id = wait.call_id.clone();
-                self.last_result = result.id;
+                self.hygiene.apply(&result.entry());
                 self.idle_waits = if *end == WaitEnd::TimedOut { self.idle_waits + 1 } else { 0 };
                 self.transcript.push(Message::Tool { call_id, text: result.inserted() });
                 let quiet = matches!(end, WaitEnd::Commanded { by } if &**by == "stop");
@@ -369,7 +373,9 @@ impl State {
             }
             Record::DeadLettered { messages, placeholder, .. } => {
                 let mut kept = self.transcript.messages().to_vec();
+                let mut results = 0;
                 for message in kept.iter_mut().rev().take(*messages) {
+                    results += u64::from(matches!(message, Message::Tool { .. }));
                     match message {
                         Message::User { text, .. } | Message::Tool { text, .. } => {
                             *text = placeholder.clone()
@@ -378,6 +384,9 @@ impl State {
                     }
                 }
                 self.transcript.replace(kept);
+                // A step's results are inserted together: those at the end are the newest there are.
+                let last = self.hygiene.last().map_or(0, |id| id.number());
+                self.hygiene.take_back(|id| id.number() + results > last);
                 self.stale_prefix = Some(BreakCause::Refused);
                 self.turn_mut()?.events.clear();
             }
@@ -412,7 +421,7 @@ impl State {
         result: &CallResult,
         end: Option<End>,
     ) -> Result<(), &'static str> {
-        self.last_result = result.id;
+        self.hygiene.apply(&result.entry());
         let ran = !matches!(&end, Some(End::Failed { why: FailureKind::NotRun | FailureKind::Invalid }));
         let call = self.call_mut(action)?;
         let (name, arguments) = (call.name.clone(), call.arguments.clone());
@@ -497,6 +506,10 @@ impl State {
         if let (Some(old_first), Ok(turn)) = (old_first, self.turn_mut()) {
             turn.first_message = if old_first < covers { 2 } else { 2 + old_first - covers };
         }
+        // Between two steps every result that was given stands in front of the range's end.
+        if let Some(last) = self.hygiene.last() {
+            self.hygiene.compacted(last);
+        }
         self.stale_prefix = Some(BreakCause::Compaction);
         self.compaction = Compaction::default();
         self.told_date = None;
@@ -535,16 +548,6 @@ impl Turn {
         match &self.stage {
             Stage::Acting { calls, .. } => calls,
             Stage::Due | Stage::Sampling { .. } => &[],
-        }
-    }
-}
-
-impl CallResult {
-    /// What the model is shown.
-    pub fn inserted(&self) -> Arc<str> {
-        match &self.shown {
-            Some(shown) => shown.clone(),
-            None => format!("[#{:04x}]\n{}", self.id, self.full).into(),
         }
     }
 }

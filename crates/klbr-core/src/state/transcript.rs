@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::context::reasoning;
 use crate::hash::Hash;
 use crate::ids::Generation;
-use crate::model::{AssistantMessage, Message};
+use crate::model::Message;
 
 /// A prefix and what follows it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -16,6 +17,8 @@ pub(crate) struct Transcript {
     pub(crate) tools: Arc<str>,
     /// The model of the last turn, whose cache the transcript is warm in.
     pub(crate) model: Option<Arc<str>>,
+    /// The effort of the last turn, which a template may write in front of everything.
+    pub(crate) effort: Option<Arc<str>>,
     messages: Vec<Message>,
     chain: Hash,
     bytes: usize,
@@ -78,14 +81,18 @@ impl Transcript {
 
     /// The messages as a request carries them: reasoning goes back during its turn and not after.
     pub(crate) fn to_request(&self) -> Vec<Message> {
-        strip_reasoning(&self.messages)
+        reasoning::carried(&self.messages)
     }
 
     /// The request for a summary of the first `covers` messages: as the next turn of the same conversation.
     pub(crate) fn to_summary_request(&self, covers: usize, prompt: Arc<str>) -> Vec<Message> {
-        let mut messages = self.messages[..covers.min(self.messages.len())].to_vec();
-        messages.push(Message::User { text: prompt, starts_turn: true });
-        strip_reasoning(&messages)
+        let (covered, rest) = self.messages.split_at(covers.min(self.messages.len()));
+        // It starts a turn only where one has begun behind the range: else reasoning stays, and the request
+        // extends the one before it.
+        let starts_turn = rest.iter().any(|m| matches!(m, Message::User { starts_turn: true, .. }));
+        let mut messages = covered.to_vec();
+        messages.push(Message::User { text: prompt, starts_turn });
+        reasoning::carried(&messages)
     }
 
     /// How many messages stand in front of the user messages at the end.
@@ -111,22 +118,6 @@ impl Transcript {
             Message::User { .. } | Message::Tool { .. } => false,
         })
     }
-}
-
-/// The same messages with reasoning only after the last message that starts a turn.
-pub(crate) fn strip_reasoning(messages: &[Message]) -> Vec<Message> {
-    let starts = |m: &Message| matches!(m, Message::User { starts_turn: true, .. });
-    let boundary = messages.iter().rposition(starts).unwrap_or(0);
-    messages
-        .iter()
-        .enumerate()
-        .map(|(n, message)| match message {
-            Message::Assistant(said) if n < boundary && said.reasoning.is_some() => {
-                Message::Assistant(AssistantMessage { reasoning: None, ..said.clone() })
-            }
-            Message::Assistant(_) | Message::User { .. } | Message::Tool { .. } => message.clone(),
-        })
-        .collect()
 }
 
 fn size(message: &Message) -> usize {

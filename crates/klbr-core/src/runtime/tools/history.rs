@@ -1,4 +1,4 @@
-//! `history_search` and `recall`: nothing that ever happened is out of reach.
+//! `history_search` and `recall`: nothing that ever happened is out of reach, and `history_expand` beside them.
 
 use std::fmt::Write as _;
 
@@ -6,13 +6,11 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::action::{Class, FailureKind, Outcome};
+use crate::action::{Class, End, FailureKind, Outcome};
 use crate::block::escape;
+use crate::context;
 use crate::runtime::store::{Search, StoreError};
 use crate::runtime::tool::{CallContext, Tool};
-
-/// The lines that one recall shows at most.
-const RECALL_LINES: usize = 2000;
 
 /// Searches everything that was said, heard and answered.
 #[derive(Clone, Copy, Debug)]
@@ -108,9 +106,9 @@ pub struct RecallQuery {
     /// The result's id, such as "#00a3".
     id: String,
     /// The first line to show, from 1.
-    offset: Option<usize>,
+    offset: Option<u64>,
     /// How many lines to show; 2000 when absent.
-    limit: Option<usize>,
+    limit: Option<u64>,
 }
 
 #[async_trait]
@@ -122,25 +120,20 @@ impl Tool for Recall {
     const CLASS: Class = Class::Pure;
 
     async fn call(&self, context: CallContext, query: RecallQuery) -> Outcome {
-        let digits = query.id.trim().trim_start_matches('#');
-        let unknown =
-            || Outcome::failed(FailureKind::Invalid, format!("No stored result #{digits} in this session."));
-        let Ok(id) = u64::from_str_radix(digits, 16) else { return unknown() };
-        let text = match context.store.result(&context.agent, id).await {
-            Ok(Some(text)) => text,
-            Ok(None) => return unknown(),
-            Err(error) => return store_failed(&error),
+        let stored = match query.id.parse::<context::ResultId>() {
+            Ok(id) => context.store.result(&context.agent, id.number()).await,
+            Err(_) => Ok(None),
         };
-        let lines: Vec<&str> = text.split('\n').collect();
-        let from = query.offset.unwrap_or(1).max(1);
-        if from > lines.len() {
-            let text = format!("#{digits} has {} lines; there is no line {from}.", lines.len());
-            return Outcome::failed(FailureKind::Invalid, text);
+        match stored {
+            Ok(stored) => {
+                let end = if stored.is_some() { End::Confirmed } else { End::failed(FailureKind::Invalid) };
+                let RecallQuery { id: target, offset, limit } = query;
+                let stored = stored.map(|text| text.to_string());
+                let recall = context::Recall { target, stored, offset, limit };
+                Outcome { end, ..Outcome::answered(context::Answer::Recall(recall)) }
+            }
+            Err(error) => store_failed(&error),
         }
-        let limit = query.limit.unwrap_or(RECALL_LINES).clamp(1, RECALL_LINES);
-        let to = (from - 1 + limit).min(lines.len());
-        let shown = lines[from - 1..to].join("\n");
-        Outcome::confirmed(format!("[recall #{id:04x} lines {from}-{to} of {}]\n{shown}", lines.len()))
     }
 }
 

@@ -106,7 +106,7 @@ impl Script {
         self.record(Record::Settled {
             action: step.action(1),
             end: End::Confirmed,
-            result: CallResult { id, full: full.into(), shown: None },
+            result: CallResult::plain(id, full),
             delivered: said
                 .map(|arguments| Delivered { channel: "discord".into(), arguments: arguments.into() }),
         })

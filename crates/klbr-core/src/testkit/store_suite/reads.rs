@@ -82,7 +82,7 @@ pub(super) async fn results_are_read_back(store: &dyn Store) {
     let long = "line\n".repeat(20_000);
     ada.settle(step, 2, &long, None);
     let action = step.action(1);
-    let result = |id, full: &str| CallResult { id, full: full.into(), shown: Some("cut".into()) };
+    let result = |id, full: &str| CallResult { shown: Some("cut".into()), ..CallResult::plain(id, full) };
     let held = "held for review";
     ada.record(Record::Held {
         action,
