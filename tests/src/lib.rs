@@ -1,6 +1,6 @@
 //! The proofs of klbr that need more than one crate: fakes as real processes, and the judges that watch from outside.
 //!
-//! - [`bench`]: the bars of the architecture, measured (`bench`).
+//! - [`mod@bench`]: the bars of the architecture, measured (`bench`).
 //! - [`clock`]: stamps that processes of one machine may compare.
 //! - [`conformance`]: the cases that klbr must pass, as data, and their runner.
 //! - [`crash`]: the daemon, killed again and again, and the judge of what it kept (`crash-matrix`).

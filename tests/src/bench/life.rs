@@ -13,6 +13,12 @@ use crate::process::Signal;
 /// How many events wait at a restart.
 const WAITING: usize = 10_000;
 
+/// The pause between two questions to a daemon that starts.
+const PACE: Duration = Duration::from_millis(5);
+
+/// How many turns a soak's conversation has before it is emptied.
+const CONVERSATION: usize = 50;
+
 pub(super) async fn memory(plan: &Plan) -> Result<Vec<Line>, BenchError> {
     let answer = json!({"call": {"name": "local_send", "arguments": {"content": "Yes."}}});
     let mut rig = Rig::start(plan, always(json!([answer, wait()]))).await?;
@@ -20,9 +26,9 @@ pub(super) async fn memory(plan: &Plan) -> Result<Vec<Line>, BenchError> {
     let mut said = 0;
     exchange(&mut rig, &mut said, 1).await?;
     let idle = resident(pid)?;
-    exchange(&mut rig, &mut said, plan.runs).await?;
+    soak(&mut rig, &mut said, plan.runs).await?;
     let warm = resident(pid)?;
-    exchange(&mut rig, &mut said, plan.runs * 3).await?;
+    soak(&mut rig, &mut said, plan.runs * 3).await?;
     let soaked = resident(pid)?;
     let mb = |kib: u64| kib as f64 / 1024.0;
     let line = |what: &str, method: String, n, figure| Line {
@@ -42,7 +48,7 @@ pub(super) async fn memory(plan: &Plan) -> Result<Vec<Line>, BenchError> {
         line(
             "growth over a soak",
             format!(
-                "VmRSS after {} turns less VmRSS after {}; the conversation that grew is in it",
+                "VmRSS after {} turns less VmRSS after {}; the conversation is emptied every {CONVERSATION} turns",
                 plan.runs * 4 + 1,
                 plan.runs + 1
             ),
@@ -50,6 +56,15 @@ pub(super) async fn memory(plan: &Plan) -> Result<Vec<Line>, BenchError> {
             Figure::plain("growth", mb(soaked) - mb(warm), "MB").against(Bar::AtMost(2.0)),
         ),
     ])
+}
+
+/// So many turns in conversations of bounded length.
+async fn soak(rig: &mut Rig, said: &mut usize, count: usize) -> Result<(), BenchError> {
+    for begun in (0..count).step_by(CONVERSATION) {
+        exchange(rig, said, CONVERSATION.min(count - begun)).await?;
+        rig.api().command(klbr_server::api::path::RESET).await?;
+    }
+    Ok(())
 }
 
 async fn exchange(rig: &mut Rig, said: &mut usize, count: usize) -> Result<(), BenchError> {
@@ -85,6 +100,8 @@ pub(super) async fn restart(plan: &Plan) -> Result<Vec<Line>, BenchError> {
             if status.state == klbr_server::api::State::Ready {
                 break;
             }
+            // A client that asks without a pause would take one of the two cores.
+            tokio::time::sleep(PACE).await;
         }
         ready.push(Stamp::now().since(begun));
         let ledger = rig.api().ledger().await?;
@@ -99,7 +116,7 @@ pub(super) async fn restart(plan: &Plan) -> Result<Vec<Line>, BenchError> {
     control[2].bar = Some(Bar::AtMost(100.0));
     let mut figures = super::spread(&ready, Some(1_000.0), None);
     figures.extend(control);
-    let method = "from before the start to a status that says ready, the one before killed; each status asked meanwhile";
+    let method = "from before the start to a status that says ready, the one before killed; statuses asked 5 ms after one another";
     Ok(vec![Line {
         row: "restart",
         what: format!("with {WAITING} waiting events"),

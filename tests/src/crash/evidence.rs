@@ -199,7 +199,7 @@ impl Evidence {
         found
     }
 
-    /// Each marker that was answered more often than the model itself said it is a violation; how many were said again.
+    /// How many markers were answered more than once; the judge asks whether the model itself had said it so often.
     pub fn said_again(&self) -> usize {
         self.answers().values().filter(|count| **count > 1).count()
     }

@@ -115,7 +115,7 @@ fn an_attempt_that_a_crash_cut_off_is_flagged_unknown_and_never_made_again() {
         Evidence { records, updates, ..Evidence::default() }.judge()
     };
     let attempted = |number| Record::Attempted { action, number };
-    let cut_off = vec![intended.clone(), attempted(1), Record::Recovered];
+    let cut_off = [intended.clone(), attempted(1), Record::Recovered];
     let with = |more: Vec<Record>| judged(cut_off.iter().cloned().chain(more).collect());
     assert_eq!(with(vec![settled(End::Unknown)]), Vec::<String>::new());
     let cancelled = with(vec![settled(End::failed(FailureKind::Cancelled))]);
