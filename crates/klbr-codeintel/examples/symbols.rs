@@ -8,7 +8,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let extraction = klbr_codeintel::extract_symbols(Some(file.as_ref()), source, None)?;
         println!("{file}: {}, {:?}", extraction.language.name, extraction.status);
         for symbol in extraction.definitions() {
-            println!("{:>5} {:<16} {}{}", symbol.name_range.start_line, symbol.kind, symbol.name_path, if symbol.degraded { " (degraded)" } else { "" });
+            println!(
+                "{:>5} {:<16} {}{}",
+                symbol.name_range.start_line,
+                symbol.kind,
+                symbol.name_path,
+                if symbol.degraded { " (degraded)" } else { "" }
+            );
         }
     }
     Ok(())

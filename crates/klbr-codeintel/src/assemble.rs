@@ -20,9 +20,14 @@ pub(crate) fn extraction(language: ResolvedLanguage, source: &[u8], raws: &Raws)
     let mut symbols = Vec::with_capacity(raws.defs.len() + raws.refs.len());
     let container = |index: Option<u32>| index.map(|index| paths[index as usize].clone());
     let defs = raws.defs.iter().zip(&paths).map(|(def, path)| {
-        (def.range.start, definition(language.name, source, &lines, def, path.clone(), container(def.container)))
+        (
+            def.range.start,
+            definition(language.name, source, &lines, def, path.clone(), container(def.container)),
+        )
     });
-    let refs = raws.refs.iter().map(|mention| (mention.name.start, reference(source, &lines, mention, container(mention.container))));
+    let refs = raws.refs.iter().map(|mention| {
+        (mention.name.start, reference(source, &lines, mention, container(mention.container)))
+    });
     symbols.extend(defs.chain(refs));
     symbols.sort_by_key(|(start, _)| *start);
     let status = match raws.problems.len() {
@@ -36,7 +41,9 @@ pub(crate) fn extraction(language: ResolvedLanguage, source: &[u8], raws: &Raws)
 /// What may be asked of a language.
 pub(crate) fn support(language: Language) -> QuerySupport {
     match language {
-        Language::Rust | Language::Python => QuerySupport { definitions: Support::Full, references: Support::Full },
+        Language::Rust | Language::Python => {
+            QuerySupport { definitions: Support::Full, references: Support::Full }
+        }
         #[allow(unreachable_patterns, reason = "other languages depend on features")]
         _ => QuerySupport { definitions: Support::Partial, references: Support::Partial },
     }
@@ -77,7 +84,8 @@ pub(crate) fn definition(
 
 pub(crate) fn signature(source: &[u8], def: &Def) -> String {
     let end = def.body.map_or(def.range.end, |body| body.start);
-    let text = &source[def.range.start as usize..(end as usize).min(def.range.start as usize + 4 * MAX_SIGNATURE)];
+    let text =
+        &source[def.range.start as usize..(end as usize).min(def.range.start as usize + 4 * MAX_SIGNATURE)];
     let mut line = one_line(text);
     if line.len() > MAX_SIGNATURE {
         line.truncate(line.floor_char_boundary(MAX_SIGNATURE));
@@ -86,7 +94,12 @@ pub(crate) fn signature(source: &[u8], def: &Def) -> String {
     line
 }
 
-pub(crate) fn reference(source: &[u8], lines: &LineIndex, mention: &Ref, container: Option<NamePath>) -> CodeSymbol {
+pub(crate) fn reference(
+    source: &[u8],
+    lines: &LineIndex,
+    mention: &Ref,
+    container: Option<NamePath>,
+) -> CodeSymbol {
     let written = written_path(source, mention.name);
     let name = mention.name.text(source);
     let name_path = match written.start == mention.name.start {
@@ -216,7 +229,8 @@ pub(crate) fn paths(language: Language, source: &[u8], raws: &Raws) -> Vec<NameP
     for (segments, indexes) in equals {
         let several = indexes.len() > 1;
         for (place, index) in indexes.into_iter().enumerate() {
-            let ordinal = several.then(|| Ordinal { number: place as u32 + 1, hash: text_hash(source, &raws.defs[index]) });
+            let ordinal = several
+                .then(|| Ordinal { number: place as u32 + 1, hash: text_hash(source, &raws.defs[index]) });
             plain[index] = NamePath::new(segments.clone(), ordinal).unwrap_or_else(|| plain[index].clone());
         }
     }

@@ -135,7 +135,9 @@ impl Language {
         let command = String::from_utf8_lossy(command.get(..command.len().min(256)).unwrap_or(command));
         let mut words = command.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word));
         let program = words.find(|word| *word != "env" && !word.starts_with('-') && !word.contains('='));
-        let program = program.unwrap_or_default().trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+        let program = program
+            .unwrap_or_default()
+            .trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
         Language::named(program).or_else(|error| match error {
             LanguageError::NotBuilt(_) => Err(error),
             _ => Err(LanguageError::Undetermined),
@@ -176,7 +178,11 @@ impl ResolvedLanguage {
 mod tests {
     use super::*;
 
-    fn resolve(path: Option<&str>, source: &str, given: Option<&str>) -> Result<ResolvedLanguage, LanguageError> {
+    fn resolve(
+        path: Option<&str>,
+        source: &str,
+        given: Option<&str>,
+    ) -> Result<ResolvedLanguage, LanguageError> {
         ResolvedLanguage::resolve(path.map(Path::new), source.as_bytes(), given)
     }
 

@@ -104,7 +104,9 @@ fn is_bare(name: &str) -> bool {
     let plain = name.strip_prefix("r#").filter(|rest| starts_identifier(rest)).unwrap_or(name);
     !plain.is_empty()
         && plain.trim() == plain
-        && !plain.chars().any(|letter| letter.is_control() || matches!(letter, '`' | '\\' | ':' | '.' | '#' | '[' | ']'))
+        && !plain
+            .chars()
+            .any(|letter| letter.is_control() || matches!(letter, '`' | '\\' | ':' | '.' | '#' | '[' | ']'))
 }
 
 fn starts_identifier(text: &str) -> bool {
@@ -198,7 +200,16 @@ mod tests {
 
     #[test]
     fn what_leaves_the_grammar_is_refused_where_it_does() {
-        for (text, at) in [("", 0), ("a::", 3), ("a:b", 1), ("a`b", 1), ("`a", 2), ("f#0@00000000", 2), ("f#1", 3), ("f#1@12", 4)] {
+        for (text, at) in [
+            ("", 0),
+            ("a::", 3),
+            ("a:b", 1),
+            ("a`b", 1),
+            ("`a", 2),
+            ("f#0@00000000", 2),
+            ("f#1", 3),
+            ("f#1@12", 4),
+        ] {
             assert_eq!(NamePath::parse(text).unwrap_err().at, at, "{text:?}");
         }
     }

@@ -119,7 +119,9 @@ pub(crate) fn admit(source: &[u8], limits: &Limits) -> Result<(), ExtractError> 
 
 pub(crate) fn new_parser(language: Language) -> Parser {
     let mut parser = Parser::new();
-    parser.set_language(&language.grammar()).expect("the pinned grammars have a version that the pinned parser reads");
+    parser
+        .set_language(&language.grammar())
+        .expect("the pinned grammars have a version that the pinned parser reads");
     parser
 }
 

@@ -9,7 +9,10 @@ use crate::{
 ///
 /// # Errors
 /// [`NamePathError`] when `name` is no path.
-pub fn definitions_named<'a>(symbols: &'a [CodeSymbol], name: &str) -> Result<Vec<&'a CodeSymbol>, NamePathError> {
+pub fn definitions_named<'a>(
+    symbols: &'a [CodeSymbol],
+    name: &str,
+) -> Result<Vec<&'a CodeSymbol>, NamePathError> {
     let selector = Selector::parse(name)?;
     Ok(named(symbols, SymbolRole::Definition, &selector))
 }
@@ -20,7 +23,10 @@ pub fn definitions_named<'a>(symbols: &'a [CodeSymbol], name: &str) -> Result<Ve
 ///
 /// # Errors
 /// [`NamePathError`] when `name` is no path.
-pub fn references_named<'a>(symbols: &'a [CodeSymbol], name: &str) -> Result<Vec<&'a CodeSymbol>, NamePathError> {
+pub fn references_named<'a>(
+    symbols: &'a [CodeSymbol],
+    name: &str,
+) -> Result<Vec<&'a CodeSymbol>, NamePathError> {
     let selector = Selector::parse(name)?;
     Ok(named(symbols, SymbolRole::Reference, &selector))
 }

@@ -175,8 +175,13 @@ pub(crate) fn walk<G: Grammar>(
     watch: &Watch<'_>,
 ) -> Result<Raws, ExtractError> {
     let broken = tree.root_node().has_error();
-    let mut walk =
-        Walk { source, chain: Vec::with_capacity(64), raws: Raws::default(), scopes: Vec::new(), brackets: [0; 3] };
+    let mut walk = Walk {
+        source,
+        chain: Vec::with_capacity(64),
+        raws: Raws::default(),
+        scopes: Vec::new(),
+        brackets: [0; 3],
+    };
     walk.open(None);
     // The root's scope must outlive every other: no chain is ever that long.
     walk.scopes[0].depth = usize::MAX;

@@ -118,9 +118,22 @@ fn kind(name: &str, named: bool) -> Kind {
         "case_pattern" => Kind::CasePattern,
         "class_pattern" => Kind::ClassPattern,
         "subscript" => Kind::Subscript,
-        "comment" | "integer" | "float" | "true" | "false" | "none" | "ellipsis" | "string_start" | "string_end"
-        | "escape_sequence" | "escape_interpolation" | "line_continuation" | "pass_statement" | "import_prefix"
-        | "wildcard_import" | "type_conversion" => Kind::Skip,
+        "comment"
+        | "integer"
+        | "float"
+        | "true"
+        | "false"
+        | "none"
+        | "ellipsis"
+        | "string_start"
+        | "string_end"
+        | "escape_sequence"
+        | "escape_interpolation"
+        | "line_continuation"
+        | "pass_statement"
+        | "import_prefix"
+        | "wildcard_import"
+        | "type_conversion" => Kind::Skip,
         _ => Kind::Other,
     }
 }

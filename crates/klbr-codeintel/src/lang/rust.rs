@@ -138,13 +138,23 @@ fn kind(name: &str, named: bool) -> Kind {
         "generic_function" => Kind::Generic,
         "scoped_identifier" | "scoped_type_identifier" => Kind::Scoped,
         "field_expression" => Kind::FieldExpression,
-        "tuple_pattern" | "slice_pattern" | "captured_pattern" | "mut_pattern" | "ref_pattern" | "reference_pattern"
-        | "or_pattern" | "match_pattern" | "field_pattern" | "tuple_struct_pattern" | "closure_parameters" => Kind::Pattern,
+        "tuple_pattern"
+        | "slice_pattern"
+        | "captured_pattern"
+        | "mut_pattern"
+        | "ref_pattern"
+        | "reference_pattern"
+        | "or_pattern"
+        | "match_pattern"
+        | "field_pattern"
+        | "tuple_struct_pattern"
+        | "closure_parameters" => Kind::Pattern,
         "parameter" | "for_expression" | "let_condition" => Kind::Binder,
         "type_parameter" | "const_parameter" => Kind::TypeParameter,
         "expression_statement" => Kind::ExpressionStatement,
-        "lifetime" | "label" | "char_literal" | "integer_literal" | "float_literal" | "boolean_literal" | "self" | "super"
-        | "crate" | "primitive_type" | "metavariable" | "mutable_specifier" | "token_tree_pattern" => Kind::Skip,
+        "lifetime" | "label" | "char_literal" | "integer_literal" | "float_literal" | "boolean_literal"
+        | "self" | "super" | "crate" | "primitive_type" | "metavariable" | "mutable_specifier"
+        | "token_tree_pattern" => Kind::Skip,
         _ => Kind::Other,
     }
 }
@@ -175,6 +185,10 @@ impl Grammar for Rust {
             }
             Kind::AttributeItem => {
                 walk.attach(node.start_byte());
+                Step::Into
+            }
+            Kind::Other if node.is_error() => {
+                items::foreign_type(walk, node);
                 Step::Into
             }
             _ => self.item(walk, node, kind),

@@ -43,7 +43,9 @@ impl<'a> Cursor<'a> {
                 _ if letter == close => return Ok(name),
                 '\\' if self.take("u{") => name.push(self.scalar()?),
                 '\\' => {
-                    let Some(escaped) = self.rest().chars().next() else { return self.fail("nothing to escape") };
+                    let Some(escaped) = self.rest().chars().next() else {
+                        return self.fail("nothing to escape");
+                    };
                     if !matches!(escaped, '\\' | '`' | ']') {
                         return self.fail("no such escape");
                     }
@@ -120,7 +122,10 @@ pub(super) fn parse(text: &str) -> Result<NamePath, NamePathError> {
         if !cursor.take("@") {
             return cursor.fail("an ordinal needs its hash");
         }
-        ordinal = Some(Ordinal { number, hash: cursor.number(Some(8), |digits| u32::from_str_radix(digits, 16).ok())? });
+        ordinal = Some(Ordinal {
+            number,
+            hash: cursor.number(Some(8), |digits| u32::from_str_radix(digits, 16).ok())?,
+        });
     }
     match cursor.rest() {
         "" => Ok(NamePath { segments: segments.into(), ordinal }),

@@ -43,7 +43,9 @@ impl Selector {
     pub fn matches(&self, path: &NamePath) -> bool {
         let (wanted, given) = (self.path.segments(), path.segments());
         let Some(skip) = given.len().checked_sub(wanted.len()) else { return false };
-        if (self.anchored && skip > 0) || self.path.ordinal.is_some_and(|ordinal| path.ordinal != Some(ordinal)) {
+        if (self.anchored && skip > 0)
+            || self.path.ordinal.is_some_and(|ordinal| path.ordinal != Some(ordinal))
+        {
             return false;
         }
         let last = wanted.len() - 1;
@@ -87,7 +89,9 @@ fn impl_type(heading: &str) -> Option<&str> {
     loop {
         kind = kind.trim_start_matches(['&', '*', ' ']);
         match kind.split_once(' ') {
-            Some((word, after)) if matches!(word, "mut" | "const" | "dyn") || word.starts_with('\'') => kind = after,
+            Some((word, after)) if matches!(word, "mut" | "const" | "dyn") || word.starts_with('\'') => {
+                kind = after
+            }
             _ => break,
         }
     }

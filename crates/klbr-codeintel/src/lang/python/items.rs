@@ -37,11 +37,11 @@ impl Python {
     }
 
     pub(super) fn type_alias(&self, walk: &mut Walk<'_, Kind>, node: &Node<'_>) -> Step {
-        let mut name = node.child_by_field_id(self.fields.left);
-        while let Some(inner) = name.filter(|node| self.kind_of(node) != Kind::Identifier) {
-            name = inner.named_child(0);
-        }
-        if let Some(name) = name {
+        // The grammar also takes `type(x).y = z` for an alias; a real one has a plain name, perhaps with parameters.
+        let left = node.child_by_field_id(self.fields.left).and_then(|left| left.named_child(0));
+        let name = left
+            .and_then(|left| if left.kind() == "generic_type" { left.named_child(0) } else { Some(left) });
+        if let Some(name) = name.filter(|name| self.kind_of(name) == Kind::Identifier) {
             walk.define(Def::new(SymbolKind::TypeAlias, Span::of(&name), Span::of(node)));
         }
         Step::Into
@@ -51,7 +51,10 @@ impl Python {
     /// `self.name = …` in a class's methods is an attribute of the class.
     pub(super) fn assignment(&self, walk: &mut Walk<'_, Kind>, node: &Node<'_>) -> Step {
         let Some(left) = node.child_by_field_id(self.fields.left) else { return Step::Into };
-        let right = node.child_by_field_id(self.fields.right);
+        let mut right = node.child_by_field_id(self.fields.right);
+        while let Some(inner) = right.filter(|right| right.kind() == "parenthesized_expression") {
+            right = inner.named_children(&mut inner.walk()).find(|child| self.kind_of(child) != Kind::Skip);
+        }
         let lambda = right.filter(|right| self.kind_of(right) == Kind::Lambda);
         let owner = walk.container_kind();
         let shared = matches!(owner, None | Some(SymbolKind::Class));
@@ -88,14 +91,17 @@ impl Python {
         let name = target.child_by_field_id(self.fields.attribute);
         let (Some(object), Some(name)) = (object, name) else { return };
         let Some(method) = walk.container() else { return };
-        let (Some(class), SymbolKind::Method | SymbolKind::Property) = (method.container, method.kind) else { return };
+        let (Some(class), SymbolKind::Method | SymbolKind::Property) = (method.container, method.kind) else {
+            return;
+        };
         if first_parameter(walk.source, method) != Some(Span::of(&object).slice(walk.source)) {
             return;
         }
         let span = Span::of(&name);
         let word = span.slice(walk.source);
         let members = &walk.raws.defs[class as usize + 1..];
-        let known = members.iter().any(|def| def.container == Some(class) && def.name.slice(walk.source) == word);
+        let known =
+            members.iter().any(|def| def.container == Some(class) && def.name.slice(walk.source) == word);
         if !known {
             let mut def = Def::new(SymbolKind::Attribute, span, statement);
             def.container = Some(class);
@@ -106,7 +112,11 @@ impl Python {
 
 fn first_parameter<'a>(source: &'a [u8], method: &Def) -> Option<&'a [u8]> {
     let rest = source.get(method.name.end as usize..method.range.end as usize)?;
-    let rest = rest.trim_ascii_start().strip_prefix(b"(")?.trim_ascii_start();
+    let mut rest = rest.trim_ascii_start().strip_prefix(b"(")?.trim_ascii_start();
+    while rest.starts_with(b"#") {
+        rest = &rest[memchr::memchr(b'\n', rest)?..];
+        rest = rest.trim_ascii_start();
+    }
     let length = rest.iter().take_while(|byte| is_word(**byte)).count();
     Some(&rest[..length])
 }
@@ -144,7 +154,9 @@ fn accessor(name: &[u8]) -> Option<&'static str> {
 
 fn member(decorators: &[u8]) -> SymbolKind {
     let told = decorator_names(decorators).find_map(|name| match name {
-        b"staticmethod" | b"abc.abstractstaticmethod" | b"abstractstaticmethod" => Some(SymbolKind::StaticMethod),
+        b"staticmethod" | b"abc.abstractstaticmethod" | b"abstractstaticmethod" => {
+            Some(SymbolKind::StaticMethod)
+        }
         b"classmethod" | b"abc.abstractclassmethod" | b"abstractclassmethod" => Some(SymbolKind::ClassMethod),
         _ => accessor(name).map(|_| SymbolKind::Property),
     });

@@ -9,7 +9,11 @@ impl Python {
         let Some(parent) = walk.level(0) else { return };
         let (fields, span) = (&self.fields, Span::of(node));
         let used = match parent.kind {
-            Kind::Function | Kind::Class | Kind::KeywordArgument | Kind::NamedExpression | Kind::Parameter
+            Kind::Function
+            | Kind::Class
+            | Kind::KeywordArgument
+            | Kind::NamedExpression
+            | Kind::Parameter
                 if field == fields.name =>
             {
                 return;
@@ -26,7 +30,9 @@ impl Python {
             Kind::AliasedImport => SymbolKind::Import,
             _ if self.in_decorator(walk) => SymbolKind::Decorator,
             _ if self.is_callee(walk, field) => SymbolKind::Call,
-            Kind::AttributeAccess if field == fields.attribute && !self.in_annotation(walk) => SymbolKind::Access,
+            Kind::AttributeAccess if field == fields.attribute && !self.in_annotation(walk) => {
+                SymbolKind::Access
+            }
             Kind::ArgumentList if walk.ancestor(1) == Some(Kind::Class) => SymbolKind::Type,
             Kind::Type if walk.ancestor(1) == Some(Kind::TypeAlias) && parent.field == fields.left => return,
             _ if self.in_annotation(walk) => SymbolKind::Annotation,
@@ -63,7 +69,10 @@ impl Python {
 
     fn dotted(&self, walk: &Walk<'_, Kind>, span: Span) -> Option<SymbolKind> {
         let within = walk.chain.iter().rev().skip(1).map(|level| level.kind);
-        match within.into_iter().find(|kind| matches!(kind, Kind::Import | Kind::ClassPattern | Kind::CasePattern)) {
+        match within
+            .into_iter()
+            .find(|kind| matches!(kind, Kind::Import | Kind::ClassPattern | Kind::CasePattern))
+        {
             Some(Kind::Import) => Some(SymbolKind::Import),
             Some(Kind::ClassPattern) => Some(SymbolKind::Type),
             // `case name:` binds; `case module.NAME:` mentions.
@@ -81,7 +90,9 @@ impl Python {
         for level in walk.chain.iter().rev() {
             match level.kind {
                 Kind::AttributeAccess => field = Some(level.field),
-                Kind::Call if field.is_none_or(|field| field == self.fields.function) => field = Some(level.field),
+                Kind::Call if field.is_none_or(|field| field == self.fields.function) => {
+                    field = Some(level.field)
+                }
                 kind => return kind == Kind::Decorator,
             }
         }
@@ -106,7 +117,8 @@ impl Python {
         }
         let (source, span) = (walk.source, Span::of(node));
         let before = &source[span.start.saturating_sub(200) as usize..span.start as usize];
-        let values = memchr::memmem::rfind(before, b"Literal[").is_some_and(|at| !before[at..].contains(&b']'));
+        let values =
+            memchr::memmem::rfind(before, b"Literal[").is_some_and(|at| !before[at..].contains(&b']'));
         if values {
             return;
         }

@@ -13,7 +13,10 @@ use tree_sitter::Node;
 impl Rust {
     pub(super) fn item(&self, walk: &mut Walk<'_, Kind>, node: &Node<'_>, kind: Kind) -> Step {
         let attached = walk.take_attached();
-        let member = matches!((walk.ancestor(0), walk.ancestor(1)), (Some(Kind::Items), Some(Kind::Impl | Kind::Trait)));
+        let member = matches!(
+            (walk.ancestor(0), walk.ancestor(1)),
+            (Some(Kind::Items), Some(Kind::Impl | Kind::Trait))
+        );
         let symbol = match kind {
             Kind::Function if member => SymbolKind::Method,
             Kind::Function => SymbolKind::Function,
@@ -29,7 +32,8 @@ impl Rust {
             Kind::Static => SymbolKind::Static,
             Kind::TypeItem if member => SymbolKind::AssociatedType,
             Kind::TypeItem => SymbolKind::TypeAlias,
-            Kind::AssociatedType => SymbolKind::AssociatedType,
+            Kind::AssociatedType if member => SymbolKind::AssociatedType,
+            Kind::AssociatedType => SymbolKind::TypeAlias,
             Kind::MacroDefinition => SymbolKind::Macro,
             Kind::Impl => return self.impl_block(walk, node, attached),
             Kind::ExternBlock => return self.extern_block(walk, node, attached),
@@ -80,7 +84,8 @@ impl Rust {
     }
 
     fn extern_crate(&self, walk: &mut Walk<'_, Kind>, node: &Node<'_>, attached: Option<u32>) -> Step {
-        let named = node.child_by_field_id(self.fields.alias).or_else(|| node.child_by_field_id(self.fields.name));
+        let named =
+            node.child_by_field_id(self.fields.alias).or_else(|| node.child_by_field_id(self.fields.name));
         if let Some(name) = named {
             let mut def = Def::new(SymbolKind::ExternCrate, Span::of(&name), Span::of(node));
             self.finish(&mut def, node, attached);
@@ -101,6 +106,21 @@ impl Rust {
         let mut def = Def::new(SymbolKind::Closure, Span::of(&name), Span::of(node));
         def.body = value.child_by_field_id(self.fields.body).map(|body| Span::of(&body));
         Step::Scope(walk.define(def))
+    }
+}
+
+/// The grammar knows no `pub type Name;` in an extern block, so it stands there as a broken region.
+pub(super) fn foreign_type(walk: &mut Walk<'_, Kind>, node: &Node<'_>) {
+    if (walk.ancestor(0), walk.ancestor(1)) != (Some(Kind::Items), Some(Kind::ExternBlock)) {
+        return;
+    }
+    let words: Vec<Node<'_>> = node.children(&mut node.walk()).collect();
+    if let [visibility, keyword, name, ..] = words.as_slice()
+        && (visibility.kind(), keyword.kind(), name.kind()) == ("visibility_modifier", "type", "identifier")
+    {
+        let mut def = Def::new(SymbolKind::TypeAlias, Span::of(name), Span::of(node));
+        def.attached = walk.take_attached().unwrap_or(def.range.start);
+        walk.define(def);
     }
 }
 
@@ -125,7 +145,9 @@ pub(crate) fn docs(attached: &[u8]) -> Option<String> {
             docs.push(body.strip_prefix('*').unwrap_or(body).trim().to_owned());
         } else if let Some(rest) = trimmed.strip_prefix("///").filter(|rest| !rest.starts_with('/')) {
             docs.push(rest.strip_prefix(' ').unwrap_or(rest).trim_end().to_owned());
-        } else if let Some(rest) = trimmed.strip_prefix("#[doc = \"").and_then(|rest| rest.strip_suffix("\"]")) {
+        } else if let Some(rest) =
+            trimmed.strip_prefix("#[doc = \"").and_then(|rest| rest.strip_suffix("\"]"))
+        {
             docs.push(rest.trim().replace("\\\"", "\""));
         }
     }

@@ -40,7 +40,9 @@ struct Head<'t> {
 
 impl Rust {
     pub(super) fn macro_items(&self, walk: &mut Walk<'_, Kind>, node: &Node<'_>, attached: Option<u32>) {
-        let Some(name) = node.child_by_field_id(self.fields.macro_).map(|name| Span::of(&name)) else { return };
+        let Some(name) = node.child_by_field_id(self.fields.macro_).map(|name| Span::of(&name)) else {
+            return;
+        };
         let above = match walk.ancestor(0) {
             Some(Kind::ExpressionStatement) => walk.ancestor(1),
             above => above,
@@ -53,7 +55,9 @@ impl Rust {
             _ => return,
         }
         let last = node.child_count().checked_sub(1).and_then(|last| node.child(last as u32));
-        let Some(input) = last.filter(|last| self.kinds[last.kind_id() as usize] == Kind::TokenTree) else { return };
+        let Some(input) = last.filter(|last| self.kinds[last.kind_id() as usize] == Kind::TokenTree) else {
+            return;
+        };
         let _ = attached;
         let mut lists = vec![Tokens::of(&input, None)];
         while let Some(mut list) = lists.pop() {
@@ -66,13 +70,22 @@ impl Rust {
     }
 
     /// Goes on to the next group that may hold items, writing items down on the way.
-    fn next_item<'t>(&self, walk: &mut Walk<'_, Kind>, list: &mut Tokens<'t>, macro_name: Span) -> Option<Tokens<'t>> {
+    fn next_item<'t>(
+        &self,
+        walk: &mut Walk<'_, Kind>,
+        list: &mut Tokens<'t>,
+        macro_name: Span,
+    ) -> Option<Tokens<'t>> {
         while let Some(first) = list.peek() {
             let mut attached = None;
             let mut start = first;
             while let Some(token) = list.peek() {
                 let text = Span::of(&token).slice(walk.source);
-                if !(text.starts_with(b"#") || text.starts_with(b"//") || text.starts_with(b"/*") || text.starts_with(b"[")) {
+                if !(text.starts_with(b"#")
+                    || text.starts_with(b"//")
+                    || text.starts_with(b"/*")
+                    || text.starts_with(b"["))
+                {
                     start = token;
                     break;
                 }
@@ -93,7 +106,9 @@ impl Rust {
             let Some(name) = head.name else { continue };
             let mut def = Def::new(head.symbol, Span::of(&name), Span::new(start.start_byte(), end));
             let inside = list.container.map(|container| walk.raws.defs[container as usize].kind);
-            if head.symbol == SymbolKind::Function && matches!(inside, Some(SymbolKind::Trait | SymbolKind::Impl)) {
+            if head.symbol == SymbolKind::Function
+                && matches!(inside, Some(SymbolKind::Trait | SymbolKind::Impl))
+            {
                 def.kind = SymbolKind::Method;
             }
             def.attached = attached.unwrap_or(def.range.start);

@@ -18,9 +18,20 @@ impl Rust {
         let fields = &self.fields;
         let defines = matches!(
             parent.kind,
-            Kind::Function | Kind::Struct | Kind::Enum | Kind::Union | Kind::Trait | Kind::Module | Kind::Variant
-                | Kind::Field | Kind::Const | Kind::Static | Kind::TypeItem | Kind::AssociatedType
-                | Kind::MacroDefinition | Kind::TypeParameter
+            Kind::Function
+                | Kind::Struct
+                | Kind::Enum
+                | Kind::Union
+                | Kind::Trait
+                | Kind::Module
+                | Kind::Variant
+                | Kind::Field
+                | Kind::Const
+                | Kind::Static
+                | Kind::TypeItem
+                | Kind::AssociatedType
+                | Kind::MacroDefinition
+                | Kind::TypeParameter
         );
         if field == fields.name && defines {
             return;
@@ -37,7 +48,9 @@ impl Rust {
             _ if field == fields.macro_ => SymbolKind::MacroCall,
             _ if self.is_callee(walk, field) => SymbolKind::Call,
             _ if walk.chain.iter().rev().any(|level| level.kind == Kind::Use) => SymbolKind::Import,
-            _ if walk.chain.iter().rev().take(4).any(|level| level.kind == Kind::AttributeItem) => SymbolKind::Decorator,
+            _ if walk.chain.iter().rev().take(4).any(|level| level.kind == Kind::AttributeItem) => {
+                SymbolKind::Decorator
+            }
             _ => match parent.kind {
                 Kind::Scoped => self.scoped(walk, field),
                 Kind::ExternCrate if field == fields.name => SymbolKind::Import,
@@ -90,11 +103,32 @@ impl Rust {
     /// The variables that a format string captures, in the macros known to take one.
     fn captures(&self, walk: &mut Walk<'_, Kind>, span: Span) {
         const FORMATTING: [&str; 22] = [
-            "format", "print", "println", "eprint", "eprintln", "write", "writeln", "panic", "format_args", "assert",
-            "assert_eq", "assert_ne", "debug_assert", "unreachable", "todo", "unimplemented", "bail", "anyhow", "info",
-            "warn", "error", "debug",
+            "format",
+            "print",
+            "println",
+            "eprint",
+            "eprintln",
+            "write",
+            "writeln",
+            "panic",
+            "format_args",
+            "assert",
+            "assert_eq",
+            "assert_ne",
+            "debug_assert",
+            "unreachable",
+            "todo",
+            "unimplemented",
+            "bail",
+            "anyhow",
+            "info",
+            "warn",
+            "error",
+            "debug",
         ];
-        let Some((at, _)) = walk.chain.iter().enumerate().rev().find(|(_, level)| level.kind != Kind::TokenTree) else {
+        let Some((at, _)) =
+            walk.chain.iter().enumerate().rev().find(|(_, level)| level.kind != Kind::TokenTree)
+        else {
             return;
         };
         if walk.chain[at].kind != Kind::MacroCall || walk.chain.len() - at != 2 {
@@ -104,7 +138,8 @@ impl Rust {
         let mut found = Vec::new();
         for open in memchr::memchr_iter(b'{', text) {
             let name = &text[open + 1..];
-            let length = name.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+            let length =
+                name.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
             let escaped = open > 0 && text[open - 1] == b'{';
             if !escaped
                 && length > 0
@@ -134,7 +169,10 @@ fn macro_name(source: &[u8], literal: Span) -> String {
             b'(' | b'[' | b'{' => {
                 let head = window[..at].trim_ascii_end();
                 let head = head.strip_suffix(b"!").unwrap_or(&[]).trim_ascii_end();
-                let start = head.iter().rposition(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_').map_or(0, |at| at + 1);
+                let start = head
+                    .iter()
+                    .rposition(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_')
+                    .map_or(0, |at| at + 1);
                 return String::from_utf8_lossy(&head[start..]).into_owned();
             }
             _ => {}
