@@ -2,6 +2,7 @@
 
 use crate::{
     assemble,
+    diagnostics::{Diagnostics, diagnostics},
     lang::{python::Python, rust::Rust},
     language::{Language, ResolvedLanguage},
     parse::{Cancel, ExtractError, Limits, Watch, admit, new_parser, parse},
@@ -86,6 +87,21 @@ impl Extractor {
         let language = ResolvedLanguage::resolve(path, source, language)?;
         let parsed = self.parsed(language.name, source)?;
         Ok(assemble::extraction(language, source, &parsed.raws))
+    }
+
+    /// Where `source` leaves its grammar; empty for a text without fault.
+    ///
+    /// # Errors
+    /// As [`Extractor::extract`].
+    pub fn diagnostics(
+        &mut self,
+        path: Option<&Path>,
+        source: &[u8],
+        language: Option<&str>,
+    ) -> Result<Diagnostics, ExtractError> {
+        let language = ResolvedLanguage::resolve(path, source, language)?;
+        let parsed = self.parsed(language.name, source)?;
+        Ok(Diagnostics { language, items: diagnostics(source, &parsed.raws) })
     }
 
     pub(crate) fn parsed(&mut self, language: Language, source: &[u8]) -> Result<Parsed, ExtractError> {

@@ -3,10 +3,14 @@
 //! [`extract_symbols`] tells every definition and mention of a text.
 
 mod assemble;
+mod diagnostics;
+mod edit;
 mod extract;
+mod hash;
 mod lang;
 mod language;
 mod name_path;
+mod outline;
 mod parse;
 mod query;
 mod range;
@@ -14,9 +18,13 @@ mod raw;
 mod symbol;
 mod walk;
 
+pub use diagnostics::{Diagnostic, DiagnosticKind, Diagnostics};
+pub use edit::{Applied, Candidate, Change, Edit, EditError, EditPolicy, Editor, Extent, FileEdit, Planned};
 pub use extract::{Extractor, extract_symbols};
+pub use hash::{ContentHash, ContentHashError};
 pub use language::{Language, LanguageError, LanguageSource, ResolvedLanguage};
 pub use name_path::{NamePath, NamePathError, Ordinal, Segment, Selector};
+pub use outline::{Outline, OutlineNode, outline};
 pub use parse::{Cancel, ExtractError, Limits};
 pub use query::{definitions_named, references_named, symbol_at};
 pub use range::{LineIndex, Position, SourceRange};

@@ -16,6 +16,7 @@ mod select;
 
 pub use parse::NamePathError;
 pub use select::Selector;
+pub(crate) use select::same_name;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::{fmt, sync::Arc};

@@ -9,6 +9,7 @@ use crate::{
     raw::{Def, Problem, Raws, Ref},
     symbol::SymbolKind,
 };
+use std::collections::HashSet;
 use tree_sitter::{Node, Tree};
 
 /// What to do with a node's children.
@@ -26,6 +27,9 @@ pub(crate) trait Grammar {
     fn kind(&self, id: u16) -> Self::Kind;
 
     fn enter(&self, walk: &mut Walk<'_, Self::Kind>, node: &Node<'_>, kind: Self::Kind, field: u16) -> Step;
+
+    /// What the name after this keyword defines, so that a region too broken to read still tells its names.
+    fn keyword(&self, word: &str) -> Option<SymbolKind>;
 }
 
 /// An ancestor of the node that is being looked at.
@@ -90,12 +94,6 @@ impl<K: Copy> Walk<'_, K> {
         self.container().map(|def| def.kind)
     }
 
-    /// The innermost enclosing definition of one of these kinds, with its index.
-    pub(crate) fn enclosing(&self, wanted: impl Fn(SymbolKind) -> bool) -> Option<u32> {
-        let defs = self.scopes.iter().rev().filter_map(|scope| scope.def);
-        defs.into_iter().find(|def| wanted(self.raws.defs[*def as usize].kind))
-    }
-
     /// Writes a definition down in the current scope (unless it names its container itself) and gives its index.
     pub(crate) fn define(&mut self, mut def: Def) -> u32 {
         let deep = self.scopes.len() > MAX_SCOPES;
@@ -144,7 +142,12 @@ impl<K: Copy> Walk<'_, K> {
         if node.is_error() && node.child_count() == 0 {
             self.count_bracket(span);
         }
-        self.raws.problems.push(Problem { span, missing });
+        // A region within a broken one is the same problem.
+        let told =
+            self.raws.problems.last().is_some_and(|last| last.missing.is_none() && span.end <= last.span.end);
+        if !told || missing.is_some() {
+            self.raws.problems.push(Problem { span, missing });
+        }
         let Some(scope) = self.scopes.last_mut() else { return };
         scope.broken = true;
         if unclosed || closes(text) {
@@ -152,6 +155,24 @@ impl<K: Copy> Walk<'_, K> {
             let first = scope.first;
             self.raws.defs[first..].iter_mut().for_each(|def| def.degraded = true);
         }
+    }
+
+    /// The names that a broken region defines as far as a keyword stands before each; their extents are unknown.
+    fn salvage<G: Grammar>(&mut self, grammar: &G, node: &Node<'_>) {
+        let mut keyword = None;
+        for child in node.children(&mut node.walk()) {
+            match keyword.take() {
+                Some((kind, start)) if child.is_named() && child.kind().ends_with("identifier") => {
+                    self.define(Def::new(kind, Span::of(&child), Span::new(start, child.end_byte())));
+                }
+                _ => keyword = grammar.keyword(child.kind()).map(|kind| (kind, child.start_byte())),
+            }
+        }
+    }
+
+    /// Tells a fault that the grammar lets pass.
+    pub(crate) fn missing(&mut self, at: usize, token: &str) {
+        self.raws.problems.push(Problem { span: Span::new(at, at), missing: Some(token.into()) });
     }
 
     fn count_bracket(&mut self, span: Span) {
@@ -195,6 +216,9 @@ pub(crate) fn walk<G: Grammar>(
         let node = cursor.node();
         if broken {
             walk.note_broken(&node);
+            if node.is_error() {
+                walk.salvage(grammar, &node);
+            }
         }
         let kind = grammar.kind(node.kind_id());
         let field = cursor.field_id().map_or(0, |field| field.get());
@@ -227,6 +251,12 @@ pub(crate) fn walk<G: Grammar>(
         if container.is_some_and(|container| walk.raws.defs[container as usize].degraded) {
             walk.raws.defs[index].degraded = true;
         }
+    }
+    // The names in macros and broken regions were met both as definitions and as words.
+    let composed = |def: &&Def| def.via_macro.is_some() || (broken && def.degraded);
+    let names: HashSet<Span> = walk.raws.defs.iter().filter(composed).map(|def| def.name).collect();
+    if !names.is_empty() {
+        walk.raws.refs.retain(|mention| !names.contains(&mention.name));
     }
     Ok(walk.raws)
 }

@@ -7,7 +7,10 @@ mod mentions;
 pub(crate) use items::{docs, qualifier};
 
 use super::{field, kinds};
-use crate::walk::{Grammar, Step, Walk};
+use crate::{
+    symbol::SymbolKind,
+    walk::{Grammar, Step, Walk},
+};
 use tree_sitter::{Language, Node};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +21,7 @@ pub(crate) enum Kind {
     Function,
     Class,
     Decorator,
+    Block,
     ExpressionStatement,
     Assignment,
     TypeAlias,
@@ -92,6 +96,7 @@ fn kind(name: &str, named: bool) -> Kind {
         "function_definition" => Kind::Function,
         "class_definition" => Kind::Class,
         "decorator" => Kind::Decorator,
+        "block" => Kind::Block,
         "expression_statement" => Kind::ExpressionStatement,
         "assignment" => Kind::Assignment,
         "type_alias_statement" => Kind::TypeAlias,
@@ -141,6 +146,14 @@ fn kind(name: &str, named: bool) -> Kind {
 impl Grammar for Python {
     type Kind = Kind;
 
+    fn keyword(&self, word: &str) -> Option<SymbolKind> {
+        match word {
+            "def" => Some(SymbolKind::Function),
+            "class" => Some(SymbolKind::Class),
+            _ => None,
+        }
+    }
+
     fn kind(&self, id: u16) -> Kind {
         self.kinds.get(id as usize).copied().unwrap_or(Kind::Other)
     }
@@ -161,6 +174,11 @@ impl Grammar for Python {
                 Step::Into
             }
             Kind::Function | Kind::Class => self.definition(walk, node, kind),
+            // The grammar lets a suite be empty; Python does not.
+            Kind::Block if node.named_child_count() == 0 => {
+                walk.missing(node.start_byte(), "block");
+                Step::Into
+            }
             Kind::TypeAlias => self.type_alias(walk, node),
             Kind::Assignment => self.assignment(walk, node),
             _ => Step::Into,

@@ -8,7 +8,10 @@ mod mentions;
 pub(crate) use items::{docs, qualifier};
 
 use super::{field, kinds};
-use crate::walk::{Grammar, Step, Walk};
+use crate::{
+    symbol::SymbolKind,
+    walk::{Grammar, Step, Walk},
+};
 use tree_sitter::{Language, Node};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,6 +165,20 @@ fn kind(name: &str, named: bool) -> Kind {
 impl Grammar for Rust {
     type Kind = Kind;
 
+    fn keyword(&self, word: &str) -> Option<SymbolKind> {
+        Some(match word {
+            "fn" => SymbolKind::Function,
+            "struct" => SymbolKind::Struct,
+            "enum" => SymbolKind::Enum,
+            "trait" => SymbolKind::Trait,
+            "mod" => SymbolKind::Module,
+            "type" => SymbolKind::TypeAlias,
+            "const" => SymbolKind::Constant,
+            "static" => SymbolKind::Static,
+            _ => return None,
+        })
+    }
+
     fn kind(&self, id: u16) -> Kind {
         self.kinds.get(id as usize).copied().unwrap_or(Kind::Other)
     }
@@ -185,10 +202,6 @@ impl Grammar for Rust {
             }
             Kind::AttributeItem => {
                 walk.attach(node.start_byte());
-                Step::Into
-            }
-            Kind::Other if node.is_error() => {
-                items::foreign_type(walk, node);
                 Step::Into
             }
             _ => self.item(walk, node, kind),

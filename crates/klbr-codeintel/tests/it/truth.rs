@@ -1,6 +1,6 @@
 //! Ground truth: what CPython's `ast` and `syn` say of the same files, symbol by symbol.
 
-mod corpus;
+pub(crate) mod corpus;
 mod python;
 mod rust;
 

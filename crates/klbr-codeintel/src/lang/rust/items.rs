@@ -109,21 +109,6 @@ impl Rust {
     }
 }
 
-/// The grammar knows no `pub type Name;` in an extern block, so it stands there as a broken region.
-pub(super) fn foreign_type(walk: &mut Walk<'_, Kind>, node: &Node<'_>) {
-    if (walk.ancestor(0), walk.ancestor(1)) != (Some(Kind::Items), Some(Kind::ExternBlock)) {
-        return;
-    }
-    let words: Vec<Node<'_>> = node.children(&mut node.walk()).collect();
-    if let [visibility, keyword, name, ..] = words.as_slice()
-        && (visibility.kind(), keyword.kind(), name.kind()) == ("visibility_modifier", "type", "identifier")
-    {
-        let mut def = Def::new(SymbolKind::TypeAlias, Span::of(name), Span::of(node));
-        def.attached = walk.take_attached().unwrap_or(def.range.start);
-        walk.define(def);
-    }
-}
-
 pub(super) fn is_outer_doc(source: &[u8], node: &Node<'_>) -> bool {
     let text = Span::of(node).slice(source);
     (text.starts_with(b"///") && !text.starts_with(b"////"))

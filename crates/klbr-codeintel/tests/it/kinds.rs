@@ -1,0 +1,1 @@
+//! One fixture per kind of symbol.
