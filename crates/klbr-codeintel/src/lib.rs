@@ -7,6 +7,8 @@ mod diagnostics;
 mod edit;
 mod extract;
 mod hash;
+mod index;
+pub mod isolate;
 mod lang;
 mod language;
 mod name_path;
@@ -22,6 +24,10 @@ pub use diagnostics::{Diagnostic, DiagnosticKind, Diagnostics};
 pub use edit::{Applied, Candidate, Change, Edit, EditError, EditPolicy, Editor, Extent, FileEdit, Planned};
 pub use extract::{Extractor, extract_symbols};
 pub use hash::{ContentHash, ContentHashError};
+pub use index::{
+    Answer, CacheError, FileSymbols, Hit, Index, IndexError, IndexOptions, IndexReport, OnProgress, Progress,
+    Query, SkipReason, Skipped, Skips, SymbolSearch, lookup,
+};
 pub use language::{Language, LanguageError, LanguageSource, ResolvedLanguage};
 pub use name_path::{NamePath, NamePathError, Ordinal, Segment, Selector};
 pub use outline::{Outline, OutlineNode, outline};

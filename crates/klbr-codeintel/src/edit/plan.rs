@@ -73,6 +73,9 @@ impl Subject<'_> {
     pub(super) fn resolve(&self, target: &str) -> Result<usize, EditError> {
         let selector = Selector::parse(target)
             .map_err(|source| EditError::Target { target: target.to_owned(), source })?;
+        if let Some(exact) = (0..self.paths.len()).find(|index| selector.is_exactly(&self.paths[*index])) {
+            return Ok(exact);
+        }
         let found: Vec<usize> =
             (0..self.paths.len()).filter(|index| selector.matches(&self.paths[*index])).collect();
         match found.as_slice() {

@@ -4,7 +4,7 @@ use super::{NamePath, NamePathError, Segment};
 
 /// A question for symbols: `read`, `Reader::read`, `Reader.read`, or from the file's top `::Reader::read`.
 ///
-/// It matches each path that ends with it. A type's name matches the impls of that type, `type` matches `r#type`, a
+/// It matches each path that ends with it; from the top, a path that equals it goes before others that match. A type's name matches the impls of that type, `type` matches `r#type`, a
 /// qualifier or ordinal matches only itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selector {
@@ -37,6 +37,11 @@ impl Selector {
     /// The last name asked for.
     pub fn name(&self) -> &str {
         self.path.name()
+    }
+
+    /// Whether `path` is the very one asked for from the file's top; such an answer leaves no doubt.
+    pub fn is_exactly(&self, path: &NamePath) -> bool {
+        self.anchored && self.path == *path
     }
 
     /// Whether `path` answers.
