@@ -47,8 +47,11 @@ fn random_edits_change_nothing_else() {
     });
     for (language, score) in ["python", "rust"].iter().zip(&scores) {
         println!("{language}, seed {SEED:#x}: {score:?}");
-        assert_eq!(score.applied + score.refused, edits);
-        assert!(score.applied * 10 > edits * 7, "most edits are applied");
+        assert!(score.applied + score.refused >= edits);
+        assert!(
+            score.applied * 10 > edits * 7 && score.refused > 0,
+            "most edits are applied, and some cannot be"
+        );
     }
 }
 
@@ -66,7 +69,7 @@ fn run(language: &str, files: &[PathBuf], edits: usize, mut random: Random) -> S
         for _ in 0..4.min(definitions.len()) {
             let target = definitions[random.below(definitions.len())];
             let donor = definitions[random.below(definitions.len())];
-            one(&mut editor, language, &source, target, donor, random.below(6), &mut score);
+            one(&mut editor, language, &source, target, donor, random.below(7), &mut random, &mut score);
         }
     }
     score
@@ -79,6 +82,7 @@ fn one(
     target: &CodeSymbol,
     donor: &CodeSymbol,
     kind: usize,
+    random: &mut Random,
     score: &mut Score,
 ) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -92,6 +96,16 @@ fn one(
             Edit::ReplaceSymbolBody { target: name, text: text(&source[body.bytes()]) }
         }
         (3, ..) => Edit::InsertBefore { target: name, text: comment(language) },
+        (6, ..) => {
+            // Any piece of the file, whole or torn.
+            let (one, other) = (random.below(source.len()), random.below(source.len()));
+            let end = one.max(other).min(one.min(other) + 400);
+            Edit::ReplaceSymbol {
+                target: name,
+                text: text(&source[one.min(other)..end]),
+                extent: Extent::Definition,
+            }
+        }
         (4, ..) => Edit::InsertAfter { target: name, text: comment(language) },
         _ => Edit::ReplaceSymbol {
             target: name,
