@@ -17,7 +17,7 @@ use std::{
     io::{self, Read, Write},
     path::PathBuf,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
-    sync::{Mutex, mpsc},
+    sync::mpsc,
     time::Duration,
 };
 
@@ -106,7 +106,7 @@ fn read_frame(input: &mut impl Read, frame: &mut Vec<u8>) -> io::Result<bool> {
 }
 
 struct Running {
-    child: Mutex<Child>,
+    child: Child,
     input: ChildStdin,
     output: ChildStdout,
 }
@@ -121,15 +121,14 @@ impl Running {
             .spawn()?;
         let pipes = (child.stdin.take(), child.stdout.take());
         match pipes {
-            (Some(input), Some(output)) => Ok(Running { child: Mutex::new(child), input, output }),
+            (Some(input), Some(output)) => Ok(Running { child, input, output }),
             _ => Err(io::Error::other("the process has no pipes")),
         }
     }
 
-    fn kill(&self) {
-        let mut child = self.child.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let _ = child.kill();
-        let _ = child.wait();
+    fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -200,7 +199,7 @@ fn ask(mut running: Running, request: &Request<'_>, limit: Duration) -> (Running
         let watchdog = scope.spawn(move || {
             let late = clock.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout);
             if late {
-                let _ = child.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).kill();
+                let _ = child.kill();
             }
             late
         });

@@ -138,9 +138,9 @@ impl Language {
         let program = program
             .unwrap_or_default()
             .trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-        Language::named(program).or_else(|error| match error {
-            LanguageError::NotBuilt(_) => Err(error),
-            _ => Err(LanguageError::Undetermined),
+        Language::named(program).map_err(|error| match error {
+            LanguageError::NotBuilt(_) => error,
+            _ => LanguageError::Undetermined,
         })
     }
 }

@@ -210,7 +210,7 @@ pub(crate) fn walk<G: Grammar>(
     let mut visited = 0u32;
     'nodes: loop {
         visited = visited.wrapping_add(1);
-        if visited % 4096 == 0 {
+        if visited.is_multiple_of(4096) {
             watch.check()?;
         }
         let node = cursor.node();

@@ -33,7 +33,7 @@ impl fmt::Display for List<'_> {
         }
         match self.0.len() {
             0 => f.write_str("none"),
-            ..=12 => Ok(()),
+            1..=12 => Ok(()),
             more => write!(f, " and {} more", more - 12),
         }
     }

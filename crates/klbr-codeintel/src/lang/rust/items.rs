@@ -40,7 +40,7 @@ impl Rust {
             Kind::ExternCrate => return self.extern_crate(walk, node, attached),
             Kind::Let => return self.bound_closure(walk, node),
             Kind::MacroCall => {
-                self.macro_items(walk, node, attached);
+                self.macro_items(walk, node);
                 return Step::Into;
             }
             _ => return Step::Into,

@@ -39,7 +39,7 @@ struct Head<'t> {
 }
 
 impl Rust {
-    pub(super) fn macro_items(&self, walk: &mut Walk<'_, Kind>, node: &Node<'_>, attached: Option<u32>) {
+    pub(super) fn macro_items(&self, walk: &mut Walk<'_, Kind>, node: &Node<'_>) {
         let Some(name) = node.child_by_field_id(self.fields.macro_).map(|name| Span::of(&name)) else {
             return;
         };
@@ -54,11 +54,10 @@ impl Rust {
             Some(Kind::Block) if IN_BODIES.contains(&word) => {}
             _ => return,
         }
-        let last = node.child_count().checked_sub(1).and_then(|last| node.child(last as u32));
+        let last = node.child_count().checked_sub(1).and_then(|last| node.child(last));
         let Some(input) = last.filter(|last| self.kinds[last.kind_id() as usize] == Kind::TokenTree) else {
             return;
         };
-        let _ = attached;
         let mut lists = vec![Tokens::of(&input, None)];
         while let Some(mut list) = lists.pop() {
             match self.next_item(walk, &mut list, name) {
