@@ -44,7 +44,7 @@ pub(crate) fn support(language: Language) -> QuerySupport {
         Language::Rust | Language::Python => {
             QuerySupport { definitions: Support::Full, references: Support::Full }
         }
-        #[allow(unreachable_patterns, reason = "other languages depend on features")]
+        #[cfg(feature = "_table")]
         _ => QuerySupport { definitions: Support::Partial, references: Support::Partial },
     }
 }
@@ -172,7 +172,7 @@ impl Paths<'_> {
             _ if attached.is_empty() => None,
             Language::Rust => rust::qualifier(attached),
             Language::Python => python::qualifier(attached),
-            #[allow(unreachable_patterns, reason = "other languages depend on features")]
+            #[cfg(feature = "_table")]
             _ => None,
         }
     }

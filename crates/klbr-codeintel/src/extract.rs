@@ -29,6 +29,8 @@ struct Engine {
 enum Grammar {
     Rust(Box<Rust>),
     Python(Box<Python>),
+    #[cfg(feature = "_table")]
+    Table(Box<crate::lang::table::Table>),
 }
 
 impl Engine {
@@ -39,6 +41,8 @@ impl Engine {
             grammar: match language {
                 Language::Rust => Grammar::Rust(Box::new(Rust::new(&grammar))),
                 Language::Python => Grammar::Python(Box::new(Python::new(&grammar))),
+                #[cfg(feature = "_table")]
+                other => Grammar::Table(Box::new(crate::lang::table::Table::new(other, &grammar))),
             },
         }
     }
@@ -112,6 +116,8 @@ impl Extractor {
         let raws = match &engine.grammar {
             Grammar::Rust(grammar) => walk(&**grammar, &tree, source, &watch),
             Grammar::Python(grammar) => walk(&**grammar, &tree, source, &watch),
+            #[cfg(feature = "_table")]
+            Grammar::Table(grammar) => walk(&**grammar, &tree, source, &watch),
         }?;
         Ok(Parsed { tree, raws })
     }

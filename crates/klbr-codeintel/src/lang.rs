@@ -2,6 +2,8 @@
 
 pub(crate) mod python;
 pub(crate) mod rust;
+#[cfg(feature = "_table")]
+pub(crate) mod table;
 
 /// Maps each kind id of a grammar to what `of` makes of its name and of whether it is named.
 pub(crate) fn kinds<K>(language: &tree_sitter::Language, of: impl Fn(&str, bool) -> K) -> Box<[K]> {

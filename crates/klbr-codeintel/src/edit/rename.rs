@@ -24,7 +24,7 @@ fn reserved(language: Language) -> &'static str {
             " False None True and as assert async await break class continue def del elif else except finally for from global \
              if import in is lambda nonlocal not or pass raise return try while with yield "
         }
-        #[allow(unreachable_patterns, reason = "other languages depend on features")]
+        #[cfg(feature = "_table")]
         _ => "",
     }
 }

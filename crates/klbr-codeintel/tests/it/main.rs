@@ -6,5 +6,6 @@ mod bad_input;
 mod edits;
 mod index;
 mod kinds;
+mod languages;
 mod random_edits;
 mod truth;
