@@ -69,12 +69,13 @@ fn extract(list: &str, threads: usize) {
                     let Ok(extraction) = extractor.extract(Some(file.as_ref()), &source, None) else {
                         continue;
                     };
+                    writeln!(out, "{file}").unwrap();
                     for symbol in extraction.symbols {
-                        let range = symbol.name_range;
+                        let (path, range) = (symbol.name_path, symbol.name_range);
                         writeln!(
                             out,
-                            "{file}\t{}\t{}\t{}:{}",
-                            symbol.name_path, symbol.kind, range.start_line, range.start_column
+                            "  {path}\t{}\t{}:{}",
+                            symbol.kind, range.start_line, range.start_column
                         )
                         .unwrap();
                     }

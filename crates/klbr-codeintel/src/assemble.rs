@@ -17,24 +17,29 @@ const MAX_SIGNATURE: usize = 400;
 pub(crate) fn extraction(language: ResolvedLanguage, source: &[u8], raws: &Raws) -> SymbolExtraction {
     let lines = LineIndex::new(source);
     let paths = paths(language.name, source, raws);
-    let mut symbols = Vec::with_capacity(raws.defs.len() + raws.refs.len());
     let container = |index: Option<u32>| index.map(|index| paths[index as usize].clone());
-    let defs = raws.defs.iter().zip(&paths).map(|(def, path)| {
-        (
-            def.range.start,
-            definition(language.name, source, &lines, def, path.clone(), container(def.container)),
-        )
-    });
-    let refs = raws.refs.iter().map(|mention| {
-        (mention.name.start, reference(source, &lines, mention, container(mention.container)))
-    });
-    symbols.extend(defs.chain(refs));
-    symbols.sort_by_key(|(start, _)| *start);
+    // Records are ordered instead of symbols, which are large.
+    let defs = raws.defs.iter().enumerate().map(|(index, def)| (def.range.start, index));
+    let refs =
+        raws.refs.iter().enumerate().map(|(index, mention)| (mention.name.start, raws.defs.len() + index));
+    let mut order: Vec<(u32, usize)> = defs.chain(refs).collect();
+    order.sort_unstable();
+    let mut written = WrittenPaths::default();
+    let symbol = |(_, index): (u32, usize)| match index.checked_sub(raws.defs.len()) {
+        Some(index) => {
+            let mention = &raws.refs[index];
+            reference(source, &lines, mention, container(mention.container), &mut written)
+        }
+        None => {
+            let def = &raws.defs[index];
+            definition(language.name, source, &lines, def, paths[index].clone(), container(def.container))
+        }
+    };
+    let symbols = order.into_iter().map(symbol).collect();
     let status = match raws.problems.len() {
         0 => ParseStatus::Complete,
         errors => ParseStatus::Recovered { errors },
     };
-    let symbols = symbols.into_iter().map(|(_, symbol)| symbol).collect();
     SymbolExtraction { language, queries: support(language.name), status, symbols }
 }
 
@@ -94,23 +99,32 @@ pub(crate) fn signature(source: &[u8], def: &Def) -> String {
     line
 }
 
-pub(crate) fn reference(
-    source: &[u8],
+/// The paths that references are written with, each made once.
+#[derive(Default)]
+pub(crate) struct WrittenPaths<'a>(HashMap<&'a [u8], NamePath>);
+
+impl<'a> WrittenPaths<'a> {
+    fn path(&mut self, text: &'a [u8]) -> NamePath {
+        let make = || {
+            let text = String::from_utf8_lossy(text);
+            let words = text.split([':', '.']).map(str::trim).filter(|word| !word.is_empty());
+            let segments: Vec<Segment> = words.map(Segment::new).collect();
+            NamePath::new(segments, None).unwrap_or_else(|| NamePath::single(&text))
+        };
+        self.0.entry(text).or_insert_with(make).clone()
+    }
+}
+
+pub(crate) fn reference<'a>(
+    source: &'a [u8],
     lines: &LineIndex,
     mention: &Ref,
     container: Option<NamePath>,
+    paths: &mut WrittenPaths<'a>,
 ) -> CodeSymbol {
     let written = written_path(source, mention.name);
     let name = mention.name.text(source);
-    let name_path = match written.start == mention.name.start {
-        true => NamePath::single(&name),
-        false => {
-            let text = written.text(source);
-            let words = text.split([':', '.']).map(str::trim).filter(|word| !word.is_empty());
-            let segments: Vec<Segment> = words.map(Segment::new).collect();
-            NamePath::new(segments, None).unwrap_or_else(|| NamePath::single(&name))
-        }
-    };
+    let name_path = paths.path(written.slice(source));
     let name_range = lines.range(mention.name.range());
     let range = match written == mention.name {
         true => name_range,

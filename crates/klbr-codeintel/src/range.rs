@@ -119,7 +119,8 @@ impl LineIndex {
     /// The region between two byte offsets.
     pub fn range(&self, bytes: std::ops::Range<usize>) -> SourceRange {
         let start_line = self.line(bytes.start);
-        let end_line = self.line(bytes.end);
+        let next = self.starts.get(start_line).map_or(usize::MAX, |next| *next as usize);
+        let end_line = if bytes.end < next { start_line } else { self.line(bytes.end) };
         SourceRange {
             start_byte: bytes.start,
             end_byte: bytes.end,

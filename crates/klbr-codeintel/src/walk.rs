@@ -26,6 +26,9 @@ pub(crate) trait Grammar {
 
     fn kind(&self, id: u16) -> Self::Kind;
 
+    /// Whether nothing in nodes of this kind is of interest.
+    fn skips(kind: Self::Kind) -> bool;
+
     fn enter(&self, walk: &mut Walk<'_, Self::Kind>, node: &Node<'_>, kind: Self::Kind, field: u16) -> Step;
 
     /// What the name after this keyword defines, so that a region too broken to read still tells its names.
@@ -221,8 +224,14 @@ pub(crate) fn walk<G: Grammar>(
             }
         }
         let kind = grammar.kind(node.kind_id());
-        let field = cursor.field_id().map_or(0, |field| field.get());
-        let step = grammar.enter(&mut walk, &node, kind, field);
+        let mut field = 0;
+        let step = match G::skips(kind) {
+            true => Step::Over,
+            false => {
+                field = cursor.field_id().map_or(0, |field| field.get());
+                grammar.enter(&mut walk, &node, kind, field)
+            }
+        };
         let descend = match step {
             Step::Into => true,
             Step::Over => broken && node.has_error(),

@@ -245,6 +245,7 @@ fn assembled(
     let lines = LineIndex::new(source);
     let paths = assemble::paths(language, source, &raws);
     let container = |index: Option<u32>| index.map(|index| paths[index as usize].clone());
+    let mut written = assemble::WrittenPaths::default();
     let made = places.iter().map(|place| match role {
         SymbolRole::Definition => {
             let def = &raws.defs[*place as usize];
@@ -259,7 +260,7 @@ fn assembled(
         }
         SymbolRole::Reference => {
             let mention = &raws.refs[*place as usize];
-            assemble::reference(source, &lines, mention, container(mention.container))
+            assemble::reference(source, &lines, mention, container(mention.container), &mut written)
         }
     });
     made.collect()

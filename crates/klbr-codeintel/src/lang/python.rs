@@ -146,6 +146,10 @@ fn kind(name: &str, named: bool) -> Kind {
 impl Grammar for Python {
     type Kind = Kind;
 
+    fn skips(kind: Kind) -> bool {
+        kind == Kind::Skip
+    }
+
     fn keyword(&self, word: &str) -> Option<SymbolKind> {
         match word {
             "def" => Some(SymbolKind::Function),
@@ -160,7 +164,6 @@ impl Grammar for Python {
 
     fn enter(&self, walk: &mut Walk<'_, Kind>, node: &Node<'_>, kind: Kind, field: u16) -> Step {
         match kind {
-            Kind::Skip => Step::Over,
             Kind::Identifier => {
                 self.mention(walk, node, field);
                 Step::Over

@@ -165,6 +165,10 @@ fn kind(name: &str, named: bool) -> Kind {
 impl Grammar for Rust {
     type Kind = Kind;
 
+    fn skips(kind: Kind) -> bool {
+        kind == Kind::Skip
+    }
+
     fn keyword(&self, word: &str) -> Option<SymbolKind> {
         Some(match word {
             "fn" => SymbolKind::Function,
@@ -185,7 +189,6 @@ impl Grammar for Rust {
 
     fn enter(&self, walk: &mut Walk<'_, Kind>, node: &Node<'_>, kind: Kind, field: u16) -> Step {
         match kind {
-            Kind::Skip => Step::Over,
             Kind::Identifier
             | Kind::TypeIdentifier
             | Kind::FieldIdentifier

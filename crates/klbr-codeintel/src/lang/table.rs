@@ -195,6 +195,10 @@ impl Grammar for Table {
         self.kinds.get(id as usize).copied().unwrap_or(Kind::Other)
     }
 
+    fn skips(kind: Kind) -> bool {
+        kind == Kind::Skip
+    }
+
     fn keyword(&self, _: &str) -> Option<SymbolKind> {
         None
     }
@@ -204,7 +208,6 @@ impl Grammar for Table {
         let named = walk.container().is_some_and(|def| def.name == span);
         let callee = self.callees.contains(&field) && field != 0;
         let used = match (kind, walk.ancestor(0)) {
-            (Kind::Skip, _) => return Step::Over,
             (Kind::Defines(row), _) => match self.rows.get(row as usize) {
                 Some(row) => return self.define(walk, node, row),
                 None => return Step::Into,
