@@ -89,6 +89,6 @@ fn write_node(f: &mut fmt::Formatter<'_>, node: &OutlineNode, depth: usize) -> f
     };
     let text: String = node.signature.chars().take(WIDTH).collect();
     let doubt = if node.degraded { "  (degraded)" } else { "" };
-    writeln!(f, "{lines:>11}  {:indent$}{:<12} {text}{doubt}", "", node.kind.as_str(), indent = 2 * depth)?;
+    writeln!(f, "{lines:<11}{:indent$}{:<12} {text}{doubt}", "", node.kind.as_str(), indent = 2 * depth)?;
     node.children.iter().try_for_each(|child| write_node(f, child, depth + 1))
 }

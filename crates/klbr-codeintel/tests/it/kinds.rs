@@ -154,13 +154,13 @@ fn an_outline_is_a_tree_with_lines() {
     let source = "/// Doc.\nstruct S { x: u8 }\n\nimpl S {\n    fn a(&self) {\n        fn inner() {}\n    }\n    fn b() {}\n}\nfn free() {}\n";
     let text = outline(&extract("rust", source)).to_string();
     expect_test::expect![[r#"
-                1-2  struct       struct S
-                  2    field        x: u8
-                4-9  impl         impl S
-                5-7    method       fn a(&self)
-                  6      function     fn inner()
-                  8    method       fn b()
-                 10  function     fn free()
+        1-2        struct       struct S
+        2            field        x: u8
+        4-9        impl         impl S
+        5-7          method       fn a(&self)
+        6              function     fn inner()
+        8            method       fn b()
+        10         function     fn free()
     "#]]
     .assert_eq(&text);
 }
