@@ -10,12 +10,16 @@ mod lookup;
 mod query;
 mod scan;
 mod skip;
+#[cfg(feature = "watch")]
+mod watch;
 mod work;
 
 pub use cache::CacheError;
 pub use lookup::lookup;
 pub use query::{Answer, FileSymbols, Hit, Query, SymbolSearch};
 pub use skip::{SkipReason, Skipped, Skips};
+#[cfg(feature = "watch")]
+pub use watch::{Watch, WatchError};
 
 pub(crate) use compact::Compact;
 

@@ -1,6 +1,12 @@
 //! Code intelligence that an agent can trust: text in, plain data out.
 //!
-//! [`extract_symbols`] tells every definition and mention of a text.
+//! The tour: [`extract_symbols`] (or an [`Extractor`] for many texts) tells every definition and mention;
+//! [`definitions_named`], [`references_named`], [`symbol_at`] and [`outline`] ask that answer; [`Extractor::diagnostics`]
+//! tells where a text leaves its grammar. [`Editor::plan`] proves an edit on a text, [`Editor::apply`] writes it to files.
+//! [`Index`] holds a tree's names, [`lookup`] finds one without an index, [`isolate`] parses where it can be killed.
+//!
+//! It prints nothing, reads no environment, keeps no state between calls but what its values hold, and knows neither
+//! agents nor their tools.
 
 mod assemble;
 mod diagnostics;
@@ -20,6 +26,10 @@ mod raw;
 mod symbol;
 mod walk;
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub use diagnostics::{Diagnostic, DiagnosticKind, Diagnostics};
 pub use edit::{Applied, Candidate, Change, Edit, EditError, EditPolicy, Editor, Extent, FileEdit, Planned};
 pub use extract::{Extractor, extract_symbols};
@@ -28,6 +38,8 @@ pub use index::{
     Answer, CacheError, FileSymbols, Hit, Index, IndexError, IndexOptions, IndexReport, OnProgress, Progress,
     Query, SkipReason, Skipped, Skips, SymbolSearch, lookup,
 };
+#[cfg(feature = "watch")]
+pub use index::{Watch, WatchError};
 pub use language::{Language, LanguageError, LanguageSource, ResolvedLanguage};
 pub use name_path::{NamePath, NamePathError, Ordinal, Segment, Selector};
 pub use outline::{Outline, OutlineNode, outline};

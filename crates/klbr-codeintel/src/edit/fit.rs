@@ -120,7 +120,15 @@ impl<'a> Fit<'a> {
         }
         let tail = &rest[past + space(&rest[past..])..];
         let text = lines_of(text);
-        let whole = tail.is_empty() || tail.starts_with(b"//") || tail.starts_with(b"#");
+        let comment: &[u8] = match self.language {
+            Language::Python => b"#",
+            Language::Rust => b"//",
+            #[cfg(feature = "_table")]
+            other if matches!(other.name(), "bash" | "toml" | "yaml") => b"#",
+            #[cfg(feature = "_table")]
+            _ => b"//",
+        };
+        let whole = tail.is_empty() || tail.starts_with(comment);
         if !whole {
             let at = end + past..end + past;
             return vec![vec![Piece { at, text: self.finish(&format!(" {}", text.trim())) }]];

@@ -42,7 +42,7 @@ pub fn lookup(
     let scan = scan(&root, options, cancel)?;
     let below = |found: &&Found| query.below.as_ref().is_none_or(|below| found.path.starts_with(below));
     let files: Vec<&Found> = scan.files.iter().filter(below).collect();
-    let finder = Finder::new(query.selector.name().as_bytes());
+    let finder = Finder::new(literal(query.selector.name()));
     let (next, parts) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         let mut hand = Hand::new(options, cancel);
@@ -100,4 +100,10 @@ pub fn lookup(
     answer.more = answer.hits.len() > query.limit;
     answer.hits.truncate(query.limit);
     Ok(answer)
+}
+
+/// The longest word of a name: what must stand in a text for the name to be in it, however its spaces are set.
+fn literal(name: &str) -> &str {
+    let words = name.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    words.max_by_key(|word| word.len()).unwrap_or(name)
 }

@@ -100,6 +100,11 @@ impl Rust {
             },
         }
     }
+
+    /// A broken region's kind has no place in the grammar's table.
+    fn kind_of(&self, node: &Node<'_>) -> Kind {
+        self.kinds.get(node.kind_id() as usize).copied().unwrap_or(Kind::Other)
+    }
 }
 
 fn kind(name: &str, named: bool) -> Kind {

@@ -1,6 +1,6 @@
 //! What a caller asks for: a name, the end of a path, or a whole path. Forgiving in what it matches, never in which.
 
-use super::{NamePath, NamePathError, Segment};
+use super::{NamePath, NamePathError};
 
 /// A question for symbols: `read`, `Reader::read`, `Reader.read`, or from the file's top `::Reader::read`.
 ///
@@ -65,12 +65,6 @@ impl Selector {
 impl std::fmt::Display for Selector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}{}", if self.anchored { "::" } else { "" }, self.path)
-    }
-}
-
-impl From<Segment> for Selector {
-    fn from(segment: Segment) -> Self {
-        Selector { path: NamePath { segments: [segment].into(), ordinal: None }, anchored: false }
     }
 }
 

@@ -7,7 +7,7 @@ use klbr_codeintel::{
 use proptest::prelude::*;
 use std::time::{Duration, Instant};
 
-const RUST: &str = "/// A.\nstruct A { x: u8 }\n\nimpl A {\n    fn one(&self) -> u8 {\n        let s = \"}\";\n        self.x\n    }\n\n    fn two(&self) {\n        self.one();\n    }\n}\n\nmod m {\n    fn three() {}\n}\n";
+const RUST: &str = "/// A.\nstruct A { x: u8 }\n\nimpl A {\n    fn one(&self) -> u8 {\n        let s = \"}\";\n        self.x\n    }\n\n    fn two(&self) {\n        self.one();\n    }\n}\n\nmod m {\n    fn three() {}\n}\n\nthread_local! {\n    static D: u8 = 0;\n}\ncfg_if! { if #[cfg(unix)] { mod u { fn four() {} } } }\n";
 const PYTHON: &str = "import os\n\nclass C(Base):\n    x = 1\n\n    def one(self):\n        return (self.x, [1, 2])\n\n    @property\n    def two(self):\n        return '''}'''\n\ndef three():\n    pass\n";
 
 fn extract(language: &str, source: impl AsRef<[u8]>) -> SymbolExtraction {
@@ -89,6 +89,14 @@ fn symbols_outside_a_broken_region_are_still_found() {
     let found: Vec<(&str, bool)> =
         extraction.definitions().map(|symbol| (symbol.name.as_str(), symbol.degraded)).collect();
     assert_eq!(found, [("a", true), ("b", true)], "also the name in the broken region is told");
+}
+
+#[test]
+fn a_broken_region_in_a_macro_is_passed_over() {
+    let extraction =
+        extract("rust", "thread_local! { static A: u8 = \" }\nfn b() {}\nm! { fn c( } static D: u8 = 1; }\n");
+    assert!(matches!(extraction.status, ParseStatus::Recovered { .. }));
+    extract("rust", "thread_local! { static A: u8 = '\\u{; fn f() { ` } }");
 }
 
 #[test]

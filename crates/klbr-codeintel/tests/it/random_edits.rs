@@ -60,7 +60,7 @@ fn run(language: &str, files: &[PathBuf], edits: usize, mut random: Random) -> S
     while score.applied + score.refused < edits {
         let file = &files[random.below(files.len())];
         let Ok(source) = std::fs::read(file) else { continue };
-        if source.len() > MAX_BYTES {
+        if source.len() > MAX_BYTES || std::str::from_utf8(&source).is_err() {
             continue;
         }
         let Ok(extraction) = extractor.extract(None, &source, Some(language)) else { continue };
@@ -69,22 +69,23 @@ fn run(language: &str, files: &[PathBuf], edits: usize, mut random: Random) -> S
         for _ in 0..4.min(definitions.len()) {
             let target = definitions[random.below(definitions.len())];
             let donor = definitions[random.below(definitions.len())];
-            one(&mut editor, language, &source, target, donor, random.below(7), &mut random, &mut score);
+            one(&mut editor, &Case { language, source: &source, target, donor }, &mut random, &mut score);
         }
     }
     score
 }
 
-fn one(
-    editor: &mut Editor,
-    language: &str,
-    source: &[u8],
-    target: &CodeSymbol,
-    donor: &CodeSymbol,
-    kind: usize,
-    random: &mut Random,
-    score: &mut Score,
-) {
+struct Case<'a> {
+    language: &'a str,
+    source: &'a [u8],
+    target: &'a CodeSymbol,
+    /// Another definition of the file, whose text may take the target's place.
+    donor: &'a CodeSymbol,
+}
+
+fn one(editor: &mut Editor, case: &Case<'_>, random: &mut Random, score: &mut Score) {
+    let Case { language, source, target, donor } = *case;
+    let kind = random.below(7);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let name = Selector::exactly(target.name_path.clone()).to_string();
     let own = text(&source[target.range.bytes()]);

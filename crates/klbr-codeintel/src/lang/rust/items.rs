@@ -96,11 +96,11 @@ impl Rust {
 
     fn bound_closure(&self, walk: &mut Walk<'_, Kind>, node: &Node<'_>) -> Step {
         let value = node.child_by_field_id(self.fields.value);
-        let Some(value) = value.filter(|value| self.kinds[value.kind_id() as usize] == Kind::Closure) else {
+        let Some(value) = value.filter(|value| self.kind_of(value) == Kind::Closure) else {
             return Step::Into;
         };
         let name = node.child_by_field_id(self.fields.pattern);
-        let Some(name) = name.filter(|name| self.kinds[name.kind_id() as usize] == Kind::Identifier) else {
+        let Some(name) = name.filter(|name| self.kind_of(name) == Kind::Identifier) else {
             return Step::Into;
         };
         let mut def = Def::new(SymbolKind::Closure, Span::of(&name), Span::of(node));

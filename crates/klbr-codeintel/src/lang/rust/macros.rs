@@ -55,7 +55,7 @@ impl Rust {
             _ => return,
         }
         let last = node.child_count().checked_sub(1).and_then(|last| node.child(last));
-        let Some(input) = last.filter(|last| self.kinds[last.kind_id() as usize] == Kind::TokenTree) else {
+        let Some(input) = last.filter(|last| self.kind_of(last) == Kind::TokenTree) else {
             return;
         };
         let mut lists = vec![Tokens::of(&input, None)];
@@ -126,7 +126,7 @@ impl Rust {
     fn skip<'t>(&self, walk: &Walk<'_, Kind>, list: &mut Tokens<'t>, plain: bool) -> Option<Node<'t>> {
         while let Some(token) = list.peek() {
             list.at += 1;
-            let group = self.kinds[token.kind_id() as usize] == Kind::TokenTree;
+            let group = self.kind_of(&token) == Kind::TokenTree;
             let text = Span::of(&token).slice(walk.source);
             if group && !plain && text.starts_with(b"{") {
                 return Some(token);

@@ -48,6 +48,7 @@ fn small() -> Tree {
         ("a.rs", "fn one() {}\nfn two() { one(); }\n"),
         ("sub/b.py", "def one():\n    pass\nclass C:\n    def two(self): one()\n"),
         ("sub/tool", "#!/usr/bin/env python3\ndef main(): pass\n"),
+        ("sub/s.rs", "impl  From < u8 >\n for S {}\nimpl From<u8> for S {}\n"),
         ("notes.txt", "one"),
         ("out/gen.rs", "fn one() {}\n"),
         (".gitignore", "out/\n"),
@@ -58,7 +59,7 @@ fn small() -> Tree {
 fn definitions_and_references_are_found_across_files() {
     let tree = small();
     let (index, report) = tree.build(IndexOptions::default());
-    assert_eq!((report.files, report.parsed, report.skipped.unsupported), (3, 3, 1));
+    assert_eq!((report.files, report.parsed, report.skipped.unsupported), (4, 4, 1));
     assert_eq!(found(&index, "one"), ["a.rs:1", "sub/b.py:1"]);
     assert_eq!(found(&index, "C.two"), ["sub/b.py:4"]);
     assert_eq!(found(&index, "main"), ["sub/tool:2"]);
@@ -67,9 +68,9 @@ fn definitions_and_references_are_found_across_files() {
         answer.hits.iter().map(|hit| (hit.path.to_str().unwrap(), hit.symbol.kind)).collect();
     assert_eq!(places, [("a.rs", SymbolKind::Call), ("sub/b.py", SymbolKind::Call)]);
     assert_eq!(answer.hits[1].symbol.container.as_ref().unwrap().to_string(), "C::two");
-    assert_eq!(answer.searched, 3);
+    assert_eq!(answer.searched, 4);
     let none = index.find(&Query::definitions("nowhere").unwrap());
-    assert!(none.hits.is_empty() && none.searched == 3);
+    assert!(none.hits.is_empty() && none.searched == 4);
 }
 
 #[test]
@@ -80,7 +81,7 @@ fn answers_can_be_narrowed_and_limited() {
     let tree = small();
     let (index, _) = tree.build(IndexOptions::default());
     let answer = index.find(&below);
-    assert_eq!((answer.hits.len(), answer.searched), (1, 2));
+    assert_eq!((answer.hits.len(), answer.searched), (1, 3));
     let kinds = Query { kinds: vec![SymbolKind::Method], ..Query::definitions("two").unwrap() };
     assert_eq!(index.find(&kinds).hits.len(), 1);
     let one = Query { limit: 1, ..Query::definitions("one").unwrap() };
@@ -136,6 +137,7 @@ fn a_lookup_without_an_index_gives_the_same_answer() {
         Query::definitions("one").unwrap(),
         Query::references("one").unwrap(),
         Query::definitions("C::two").unwrap(),
+        Query::definitions("impl From<u8> for S").unwrap(),
     ] {
         let direct = lookup(tree.0.path(), &IndexOptions::default(), &query, &Cancel::new()).unwrap();
         assert_eq!(direct, index.find(&query));
@@ -182,11 +184,11 @@ fn progress_is_told_and_a_cancelled_build_ends() {
     let tree = small();
     let calls = AtomicUsize::new(0);
     let progress = |progress: klbr_codeintel::Progress| {
-        assert!(progress.done <= progress.total && progress.total == 3);
+        assert!(progress.done <= progress.total && progress.total == 4);
         calls.fetch_add(1, Ordering::Relaxed);
     };
     Index::build(tree.0.path(), IndexOptions::default(), &Cancel::new(), &progress).unwrap();
-    assert_eq!(calls.into_inner(), 3);
+    assert_eq!(calls.into_inner(), 4);
     let cancel = Cancel::new();
     cancel.cancel();
     let ended = Index::build(tree.0.path(), IndexOptions::default(), &cancel, &|_| {});
@@ -211,7 +213,7 @@ fn a_cache_file_is_used_only_whole() {
     tree.write("a.rs", "\nfn one() {}\n");
     let (again, report, reason) = open();
     assert!(reason.is_none());
-    assert_eq!((report.parsed, report.files), (1, 3));
+    assert_eq!((report.parsed, report.files), (1, 4));
     assert_eq!(found(&again, "one"), ["a.rs:2", "sub/b.py:1"]);
     let good = fs::read(&cache).unwrap();
     for at in [0, 30, 100, good.len() - 1] {
@@ -232,8 +234,16 @@ fn a_cache_file_is_used_only_whole() {
 #[test]
 fn a_file_that_changes_while_it_is_read_is_taken_whole_or_left_out() {
     let tree = small();
+    struct Stop<'a>(&'a AtomicUsize);
+    impl Drop for Stop<'_> {
+        fn drop(&mut self) {
+            self.0.store(1, Ordering::Relaxed);
+        }
+    }
     let stop = AtomicUsize::new(0);
     std::thread::scope(|scope| {
+        // Dropped also when an assertion fails, so that the writer ends.
+        let guard = Stop(&stop);
         scope.spawn(|| {
             let mut count = 0;
             while stop.load(Ordering::Relaxed) == 0 {
@@ -246,10 +256,37 @@ fn a_file_that_changes_while_it_is_read_is_taken_whole_or_left_out() {
             let left_out = report.skipped.counts.get("changing").copied().unwrap_or(0);
             assert_eq!(
                 report.parsed + left_out + report.skipped.counts.get("unreadable").copied().unwrap_or(0),
-                3
+                4
             );
             drop(index);
         }
-        stop.store(1, Ordering::Relaxed);
+        drop(guard);
     });
+}
+
+#[cfg(feature = "watch")]
+#[test]
+fn a_watched_tree_is_followed() {
+    use klbr_codeintel::Watch;
+    use std::time::{Duration, Instant};
+    let tree = small();
+    let (mut index, _) = tree.build(IndexOptions::default());
+    let watch = Watch::new(index.root()).unwrap();
+    let until = |index: &mut Index, wanted: &[&str]| {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while found(index, "one") != wanted {
+            assert!(Instant::now() < deadline, "{:?}", found(index, "one"));
+            index
+                .follow(&watch, Duration::from_secs(1), Duration::from_millis(5), &Cancel::new(), &|_| {})
+                .unwrap();
+        }
+    };
+    tree.write("new/c.rs", "fn one() {}\n");
+    until(&mut index, &["a.rs:1", "new/c.rs:1", "sub/b.py:1"]);
+    fs::remove_file(tree.path("sub/b.py")).unwrap();
+    until(&mut index, &["a.rs:1", "new/c.rs:1"]);
+    fs::rename(tree.path("new"), tree.path("moved")).unwrap();
+    until(&mut index, &["a.rs:1", "moved/c.rs:1"]);
+    tree.write(".gitignore", "out/\nmoved/\n");
+    until(&mut index, &["a.rs:1"]);
 }

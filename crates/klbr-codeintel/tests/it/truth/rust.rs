@@ -203,10 +203,11 @@ impl<'ast> Visit<'ast> for Truth {
             syn::Pat::Type(typed) => &*typed.pat,
             pattern => pattern,
         };
-        if let (syn::Pat::Ident(name), Some(value)) = (pattern, &item.init) {
-            if name.subpat.is_none() && matches!(*value.expr, syn::Expr::Closure(_)) {
-                self.note(SymbolKind::Closure, &name.ident);
-            }
+        if let (syn::Pat::Ident(name), Some(value)) = (pattern, &item.init)
+            && name.subpat.is_none()
+            && matches!(*value.expr, syn::Expr::Closure(_))
+        {
+            self.note(SymbolKind::Closure, &name.ident);
         }
         syn::visit::visit_local(self, item);
     }
