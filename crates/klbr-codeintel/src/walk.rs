@@ -269,3 +269,18 @@ pub(crate) fn walk<G: Grammar>(
     }
     Ok(walk.raws)
 }
+
+/// Looks at each node of a tree in the order of the text, below those for which `look` says so.
+pub(crate) fn visit<'t>(tree: &'t Tree, mut look: impl FnMut(&Node<'t>) -> bool) {
+    let mut cursor = tree.walk();
+    loop {
+        if look(&cursor.node()) && cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return;
+            }
+        }
+    }
+}

@@ -3,7 +3,7 @@
 //! Where one text can be meant in several ways, each is offered and the parser decides.
 
 use super::plan::Piece;
-use crate::{language::Language, parse::new_parser};
+use crate::{language::Language, parse::new_parser, walk::visit};
 use std::ops::Range;
 
 pub(super) struct Fit<'a> {
@@ -172,24 +172,15 @@ impl<'a> Fit<'a> {
         else {
             return found;
         };
-        let mut cursor = tree.walk();
-        loop {
-            let node = cursor.node();
-            let literal = node.kind().contains("string")
-                || node.kind() == "block_comment"
-                || node.kind() == "heredoc_body";
+        visit(&tree, |node| {
+            let literal =
+                node.kind().contains("string") || matches!(node.kind(), "block_comment" | "heredoc_body");
             if literal && node.start_position().row < node.end_position().row {
                 found.push(node.byte_range());
             }
-            if !literal && cursor.goto_first_child() {
-                continue;
-            }
-            while !cursor.goto_next_sibling() {
-                if !cursor.goto_parent() {
-                    return found;
-                }
-            }
-        }
+            !literal
+        });
+        found
     }
 }
 

@@ -9,6 +9,7 @@ use crate::{
     name_path::same_name,
     range::{SourceRange, Span},
     symbol::SymbolKind,
+    walk::visit,
 };
 use std::collections::HashSet;
 
@@ -114,19 +115,11 @@ fn is_initializer(source: &[u8], span: Span) -> bool {
 /// Every identifier of the text, whatever it is used for.
 fn words(subject: &Subject<'_>) -> Vec<Span> {
     let mut found = Vec::new();
-    let mut cursor = subject.parsed.tree.walk();
-    loop {
-        let node = cursor.node();
+    visit(&subject.parsed.tree, |node| {
         if node.child_count() == 0 && node.is_named() && node.kind().ends_with("identifier") {
-            found.push(Span::of(&node));
+            found.push(Span::of(node));
         }
-        if cursor.goto_first_child() {
-            continue;
-        }
-        while !cursor.goto_next_sibling() {
-            if !cursor.goto_parent() {
-                return found;
-            }
-        }
-    }
+        true
+    });
+    found
 }
