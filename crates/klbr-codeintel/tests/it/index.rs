@@ -1,0 +1,4 @@
+//! The index over a tree: what it finds, what it leaves out, how it stays true.
+
+mod isolation;
+mod trees;
