@@ -10,7 +10,9 @@ use klbr_core::ids::{AgentName, EventId, Seq};
 use klbr_core::ledger::Ledger;
 use klbr_core::record::Stamped;
 use klbr_core::runtime::AgentBuilder;
-use klbr_core::runtime::store::{Checkpoint, Commit, Hit, Kept, Memory, MemoryChange, Search, Store, StoreError};
+use klbr_core::runtime::store::{
+    Checkpoint, Commit, Hit, Kept, Memory, MemoryChange, Search, Store, StoreError,
+};
 use klbr_core::testkit::{MemoryStore, Scripted, ScriptedModel};
 use klbr_core::time::Timestamp;
 use klbr_core::update::Happening;

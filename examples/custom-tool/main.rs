@@ -32,7 +32,8 @@ impl Tool for Roll {
         }
         // Dice for an example: what they show depends on the action that rolls them.
         let seed = context.action.step.turn.0 * 7 + u64::from(context.action.number) * 13;
-        let shown: Vec<u64> = (0..u64::from(dice.count)).map(|n| (seed + n * 5) % u64::from(dice.sides) + 1).collect();
+        let shown: Vec<u64> =
+            (0..u64::from(dice.count)).map(|n| (seed + n * 5) % u64::from(dice.sides) + 1).collect();
         Outcome::confirmed(format!("{shown:?}"))
     }
 }

@@ -219,6 +219,11 @@ impl View {
             Happening::CompactionFailed { why } => {
                 self.push(at, Kind::Failure, &format!("no summary: {why}"))
             }
+            Happening::PrefixBroken { model, offset } => {
+                let text =
+                    format!("{model} has to read its prompt again from byte {offset}; nothing declared it");
+                self.push(at, Kind::Failure, &text);
+            }
             Happening::DeadLettered { failure } => {
                 self.push(
                     at,

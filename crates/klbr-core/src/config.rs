@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::action::{ActionSpec, Role};
 use crate::context;
 use crate::ids::AgentName;
+use crate::model::ToolChoice;
 use crate::policy::Slot;
 
 /// Everything that the core is told about its agent.
@@ -22,6 +23,8 @@ pub struct Config {
     pub effort: Option<Arc<str>>,
     /// The most tokens one reply may have.
     pub max_output_tokens: Option<u32>,
+    /// Whether each reply has to call something; small models speak only when they have to.
+    pub tool_choice: ToolChoice,
     /// The model's context in tokens, reply included.
     pub context_tokens: u64,
     /// The registry, in the order in which the model is told of it.
@@ -47,6 +50,7 @@ impl Config {
             model: model.into(),
             effort: None,
             max_output_tokens: None,
+            tool_choice: ToolChoice::Auto,
             context_tokens: 32_768,
             actions: Vec::new(),
             alias_prefixes: BTreeMap::new(),

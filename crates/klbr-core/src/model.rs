@@ -97,6 +97,23 @@ pub enum ToolChoice {
     Required,
 }
 
+impl std::str::FromStr for ToolChoice {
+    type Err = UnknownToolChoice;
+
+    fn from_str(text: &str) -> Result<Self, UnknownToolChoice> {
+        match text {
+            "auto" => Ok(ToolChoice::Auto),
+            "required" => Ok(ToolChoice::Required),
+            _ => Err(UnknownToolChoice),
+        }
+    }
+}
+
+/// A text that names no [`ToolChoice`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a tool choice is auto or required")]
+pub struct UnknownToolChoice;
+
 /// One tool as a model is told of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolDefinition {

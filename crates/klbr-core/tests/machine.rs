@@ -1026,7 +1026,9 @@ fn a_summary_takes_the_place_of_what_it_covers() {
               turn_started T2 Events
               step_requested 2.1
               → sample
-              | assistant: they told me a long story [0 calls]
+              | assistant: they told me a long story
+              |   
+              |   (Summary 1: history_expand shows every message that it stands for.) [0 calls]
               | user: <operator id="E3" time="2025-11-05T00:00:00Z">
               |   so?
               |   </operator>

@@ -11,6 +11,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use klbr_core::ids::AgentName;
+use klbr_core::model::ToolChoice;
 use klbr_llm::discovery::Candidate;
 
 use crate::pause::Pause;
@@ -58,6 +59,8 @@ pub struct AgentConfig {
     pub context_tokens: Option<u64>,
     /// The most tokens one reply may have.
     pub max_output_tokens: Option<u32>,
+    /// Whether each reply has to call something.
+    pub tool_choice: ToolChoice,
 }
 
 /// Which model server is used.
@@ -141,6 +144,7 @@ impl Config {
                 effort: None,
                 context_tokens: None,
                 max_output_tokens: None,
+                tool_choice: ToolChoice::Auto,
             },
             server: ServerChoice::Discover(klbr_llm::discovery::usual_candidates()),
             process_tool: false,
@@ -171,6 +175,7 @@ impl Config {
         agent.effort = layers.get(EFFORT).map(|effort| effort.text);
         agent.context_tokens = layers.parse(CONTEXT_TOKENS, "a number of tokens")?;
         agent.max_output_tokens = layers.parse(MAX_OUTPUT_TOKENS, "a number of tokens")?;
+        layers.set(TOOL_CHOICE, &mut agent.tool_choice, "auto or required")?;
         config.pause = layers.parse(PAUSE_AT, &Pause::expected())?;
         config.secret_variables = model::secret_variables(&layers);
         if let Some(server) = model::server(home, &layers)? {
@@ -206,6 +211,8 @@ pub const EFFORT: &str = "KLBR_EFFORT";
 pub const CONTEXT_TOKENS: &str = "KLBR_CONTEXT_TOKENS";
 /// The most tokens of one reply.
 pub const MAX_OUTPUT_TOKENS: &str = "KLBR_MAX_OUTPUT_TOKENS";
+/// Whether each reply has to call something: `auto` or `required`.
+pub const TOOL_CHOICE: &str = "KLBR_TOOL_CHOICE";
 /// A file that holds the key for the model server.
 pub const API_KEY_FILE: &str = "KLBR_API_KEY_FILE";
 /// The name of a variable that holds the key; only in `klbr.toml`.

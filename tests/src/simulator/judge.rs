@@ -219,10 +219,7 @@ impl Judge {
             let now = request.messages.get(n);
             let asks_for_summary = n + 1 == request.messages.len() && now.is_some_and(summary);
             if now.map(bare) != Some(bare(message)) && !asks_for_summary {
-                return Err(format!(
-                    "message {n} was rewritten: {message:?} became {:?}",
-                    now
-                ));
+                return Err(format!("message {n} was rewritten: {message:?} became {:?}", now));
             }
         }
         Ok(())

@@ -105,7 +105,7 @@ fn an_attempt_that_a_crash_cut_off_is_flagged_unknown_and_never_made_again() {
         epoch: Epoch(1),
     };
     let settled = |end| {
-        let result = klbr_core::record::CallResult { id: 1, full: "".into(), shown: None };
+        let result = klbr_core::record::CallResult::plain(1, "");
         Record::Settled { action, end, result, delivered: None }
     };
     let judged = |records: Vec<Record>| {

@@ -159,6 +159,7 @@ impl Live {
             Happening::Admitted { .. }
             | Happening::Consumed { .. }
             | Happening::PrefixMade { .. }
+            | Happening::PrefixBroken { .. }
             | Happening::SoulChanged { .. }
             | Happening::DeadLettered { .. }
             | Happening::ClockHeld => {}

@@ -1,3 +1,5 @@
+//! The view as snapshots: updates in, lines out.
+
 use expect_test::{Expect, expect};
 use klbr_core::block::{Block, Name, render};
 use serde_json::{Value, json};

@@ -258,7 +258,7 @@ impl Agent {
         }
         let Some(call) = self.call(action) else { return };
         let delivered = self.delivered(&call.name, &call.arguments, &end);
-        let answer = answer.unwrap_or_else(|| {
+        let plain = || {
             let dedupe = if end.is_confirmed() { Dedupe::of_tool(&call.name) } else { Dedupe::Never };
             Answer::Output(Output {
                 tool: call.name.to_string(),
@@ -266,7 +266,8 @@ impl Agent {
                 text: observation.to_string(),
                 dedupe,
             })
-        });
+        };
+        let answer = answer.map_or_else(plain, |answer| *answer);
         self.settle_with(action, end, &answer, delivered);
     }
 

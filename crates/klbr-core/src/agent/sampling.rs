@@ -10,9 +10,7 @@ use crate::context::proof::{self, Difference, Verdict};
 use crate::hash::Hash;
 use crate::ids::{Fence, StepId};
 use crate::input::Command;
-use crate::model::{
-    AssistantMessage, Call, Delta, Failure, Message, Parameters, RawCall, Request, Sampled, ToolChoice,
-};
+use crate::model::{AssistantMessage, Call, Delta, Failure, Message, Parameters, RawCall, Request, Sampled};
 use crate::policy::{NudgeKind, Question, nudge_text};
 use crate::record::{Record, TurnCause, TurnEnd};
 use crate::state::{Stage, Turn};
@@ -86,7 +84,7 @@ impl Agent {
         let parameters = Parameters {
             effort: turn.effort.clone(),
             max_output_tokens: self.config.max_output_tokens,
-            tool_choice: ToolChoice::Auto,
+            tool_choice: self.config.tool_choice,
         };
         let (model, epoch) = (turn.model.clone(), turn.epoch);
         let request = self.request(model.clone(), parameters.clone(), None);

@@ -19,6 +19,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("model.effort", super::EFFORT),
     ("model.context_tokens", super::CONTEXT_TOKENS),
     ("model.max_output_tokens", super::MAX_OUTPUT_TOKENS),
+    ("model.tool_choice", super::TOOL_CHOICE),
     ("model.base_url", BASE_URL),
     ("model.api_key_env", super::API_KEY_ENV),
     ("model.api_key_file", super::API_KEY_FILE),

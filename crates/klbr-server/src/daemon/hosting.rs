@@ -119,6 +119,7 @@ async fn core_config(config: &Config, hosted: &Hosted) -> CoreConfig {
     }
     core.effort = agent.effort.as_deref().map(Into::into);
     core.max_output_tokens = agent.max_output_tokens;
+    core.tool_choice = agent.tool_choice;
     core.context_tokens = agent.context_tokens.or(told).unwrap_or(CONTEXT);
     core
 }

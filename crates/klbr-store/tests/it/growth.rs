@@ -83,6 +83,7 @@ impl Talk {
                 parameters: Parameters::default(),
                 epoch: Epoch(1),
                 tokens: 200_000,
+                dropped: None,
             });
             self.commit().await;
             let scratch = self.fresh(200);

@@ -1,3 +1,5 @@
+//! The screen as snapshots, drawn on a terminal in memory.
+
 use expect_test::{Expect, expect};
 use klbr_core::block::{Block as Shown, Name, render};
 use klbr_core::update::Update;
