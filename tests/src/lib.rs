@@ -7,6 +7,7 @@
 //! - [`proc_tree`]: a tree of processes that is hard to kill (`proc-tree`), and the judge of who still lives.
 //! - [`process`]: children of a proof, started, awaited with a watchdog, signalled, never left behind.
 //! - [`simulator`]: a seeded world around the core, with a judge of what must hold whatever happens.
+//! - [`trace`]: a life of two hundred turns, and how much of it a provider finds in its cache.
 //! - [`validity`]: whether a captured request is one that any provider would take.
 
 pub mod clock;
@@ -16,4 +17,5 @@ pub mod prefix;
 pub mod proc_tree;
 pub mod process;
 pub mod simulator;
+pub mod trace;
 pub mod validity;
