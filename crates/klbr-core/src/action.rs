@@ -157,7 +157,7 @@ pub struct Outcome {
     pub observation: Arc<str>,
     /// What it answers, where that is more than a text: the call's result is made of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer: Option<Answer>,
+    pub answer: Option<Box<Answer>>,
 }
 
 impl Outcome {
@@ -168,7 +168,7 @@ impl Outcome {
 
     /// It happened, and this is its answer.
     pub fn answered(answer: Answer) -> Self {
-        Outcome { end: End::Confirmed, observation: answer.gist().into(), answer: Some(answer) }
+        Outcome { end: End::Confirmed, observation: answer.gist().into(), answer: Some(Box::new(answer)) }
     }
 
     /// It failed.

@@ -256,7 +256,7 @@ impl Agent {
         }
         let Some(call) = self.call(action) else { return };
         let delivered = self.delivered(&call.name, &call.arguments, &end);
-        let answer = answer.unwrap_or_else(|| {
+        let answer = answer.map(|answer| *answer).unwrap_or_else(|| {
             let dedupe = if end.is_confirmed() { Dedupe::of_tool(&call.name) } else { Dedupe::Never };
             Answer::Output(Output {
                 tool: call.name.to_string(),
