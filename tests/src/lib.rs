@@ -11,6 +11,7 @@
 //! - [`proc_tree`]: a tree of processes that is hard to kill (`proc-tree`), and the judge of who still lives.
 //! - [`process`]: children of a proof, started, awaited with a watchdog, signalled, never left behind.
 //! - [`simulator`]: a seeded world around the core, with a judge of what must hold whatever happens.
+//! - [`trace`]: a life of two hundred turns, and how much of it a provider finds in its cache.
 //! - [`validity`]: whether a captured request is one that any provider would take.
 
 pub mod bench;
@@ -24,6 +25,7 @@ pub mod prefix;
 pub mod proc_tree;
 pub mod process;
 pub mod simulator;
+pub mod trace;
 pub mod validity;
 
 use std::path::PathBuf;
