@@ -7,6 +7,7 @@
 //! - [`daemon`]: the daemon as a process, and its client.
 //! - [`fake_model`]: a scripted model server as a process (`fake-model`), and the client of its control.
 //! - [`http`]: the client that the proofs ask with.
+//! - [`llama`]: a real llama.cpp server, where there is what starts one.
 //! - [`prefix`]: whether a request extends the one before it, byte for byte.
 //! - [`proc_tree`]: a tree of processes that is hard to kill (`proc-tree`), and the judge of who still lives.
 //! - [`process`]: children of a proof, started, awaited with a watchdog, signalled, never left behind.
@@ -21,6 +22,7 @@ pub mod crash;
 pub mod daemon;
 pub mod fake_model;
 pub mod http;
+pub mod llama;
 pub mod prefix;
 pub mod proc_tree;
 pub mod process;

@@ -3,13 +3,14 @@
 //! The server is `KLBR_LLAMA_CPP`, or is started from `KLBR_SHARED` for each chat template (`KLBR_LLAMA_DIR` keeps
 //! what that installs). Without either it is skipped, said loudly; where `CI` is set that is a failure.
 
-use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::path::Path;
+use std::process::ExitCode;
 
 use futures_util::StreamExt as _;
 use klbr_core::model::{Failure, Request, Usage};
 use klbr_core::runtime::model::{Model as _, Piece};
 use klbr_llm::{BaseUrl, Config, Provider};
+use klbr_tests::llama::{self, Server};
 use klbr_tests::trace::{Prompt, Report, THINKING, Trace, drive};
 
 #[expect(clippy::print_stdout, reason = "what it prints is what it is for")]
@@ -18,13 +19,13 @@ async fn main() -> ExitCode {
     let mut passed = true;
     if let Ok(address) = std::env::var("KLBR_LLAMA_CPP") {
         passed = compare("the named server", &address).await;
-    } else if let Some(script) = script() {
+    } else if let Some(folder) = llama::folder() {
         for (name, template, port) in [
             ("the model's own template", None, 18_931),
             ("a template that renders reasoning", Some(THINKING), 18_932),
         ] {
-            match Server::start(&script, port, template) {
-                Ok(_server) => passed &= compare(name, &format!("http://127.0.0.1:{port}")).await,
+            match Server::start(&folder, port, template.map(Path::new)) {
+                Ok(server) => passed &= compare(name, server.address()).await,
                 Err(error) => {
                     println!("FAILED: the server did not start: {error}");
                     passed = false;
@@ -102,33 +103,4 @@ async fn once(provider: &Provider, request: Request) -> Result<Usage, Failure> {
         }
     }
     Err(Failure::Disconnected("no reply".to_owned()))
-}
-
-fn script() -> Option<PathBuf> {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared");
-    let shared = std::env::var_os("KLBR_SHARED").map_or_else(|| root.into(), PathBuf::from);
-    Some(shared.join("real/llm/up.sh")).filter(|script| script.exists())
-}
-
-/// A server that ends with the run.
-struct Server(String);
-
-impl Server {
-    fn start(script: &PathBuf, port: u16, template: Option<&str>) -> Result<Self, String> {
-        let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/llama");
-        let folder = std::env::var_os("KLBR_LLAMA_DIR").map_or_else(|| kept.into(), PathBuf::from);
-        let mut command = Command::new("bash");
-        command.arg(script).arg(&folder).args([&port.to_string(), "tiny", "65536", "1"]).args(template);
-        let status = command.status().map_err(|error| error.to_string())?;
-        let pid = std::fs::read_to_string(folder.join("server.pid")).map_err(|error| error.to_string())?;
-        let server = Server(pid.trim().to_owned());
-        if status.success() { Ok(server) } else { Err(format!("{} ended with {status}", script.display())) }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = Command::new("kill").arg(&self.0).status();
-    }
 }
