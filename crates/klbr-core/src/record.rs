@@ -4,6 +4,7 @@
 //! kind in `kind` and stays readable for ever (`C-REC-5`); fields are only ever added, with a default.
 
 mod moves;
+mod result;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{Class, End, FrameContext};
 use crate::context::proof::Difference;
-use crate::context::{Entry, Insertion, ResultId, Trace};
 use crate::event::{Conversation, Header, Priority};
 use crate::hash::Hash;
 use crate::ids::{ActionId, Epoch, EventId, FrameId, Generation, Seq, StepId, TurnId};
@@ -22,6 +22,7 @@ use crate::policy::{Answer, HookFailure, NudgeKind, Slot};
 use crate::time::Timestamp;
 
 pub use moves::Move;
+pub use result::CallResult;
 
 /// A record in its place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -370,63 +371,6 @@ pub enum Record {
     },
     /// The process began anew on this history.
     Recovered,
-}
-
-/// What a call is answered with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallResult {
-    /// The result's number, as `recall` knows it.
-    pub id: u64,
-    /// The whole text, without the id that it is inserted with.
-    pub full: Arc<str>,
-    /// What the model is shown, when that is not the whole text behind its head.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shown: Option<Arc<str>>,
-    /// What stands in front of the whole text, when that is more than its id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub head: Option<Arc<str>>,
-    /// What of it later results depend on.
-    #[serde(default, skip_serializing_if = "is_plain")]
-    pub trace: Trace,
-}
-
-impl CallResult {
-    /// A text that is shown whole.
-    pub fn plain(id: u64, full: impl Into<Arc<str>>) -> Self {
-        CallResult { id, full: full.into(), shown: None, head: None, trace: Trace::Plain }
-    }
-
-    /// What the model is shown.
-    pub fn inserted(&self) -> Arc<str> {
-        match (&self.shown, &self.head) {
-            (Some(shown), _) => shown.clone(),
-            (None, Some(head)) => format!("{head}{}", self.full).into(),
-            (None, None) => format!("{}{}", bare_head(self.id), self.full).into(),
-        }
-    }
-
-    /// What is remembered of it.
-    pub(crate) fn entry(&self) -> Entry {
-        Entry { id: ResultId::new(self.id), trace: self.trace.clone() }
-    }
-}
-
-impl From<Insertion> for CallResult {
-    /// Keeps each text once.
-    fn from(insertion: Insertion) -> Self {
-        let id = insertion.id().number();
-        let head = insertion.head().filter(|head| *head != bare_head(id)).map(Into::into);
-        let shown = insertion.head().is_none().then(|| insertion.text.as_str().into());
-        CallResult { id, full: insertion.stored().into(), shown, head, trace: insertion.entry.trace }
-    }
-}
-
-fn bare_head(id: u64) -> String {
-    format!("[{}]\n", ResultId::new(id))
-}
-
-fn is_plain(trace: &Trace) -> bool {
-    *trace == Trace::Plain
 }
 
 /// What was said to whom.
