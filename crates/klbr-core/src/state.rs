@@ -115,8 +115,6 @@ pub(crate) struct Turn {
     pub(crate) first_message: usize,
     pub(crate) steps: u32,
     pub(crate) stage: Stage,
-    /// Messages at the transcript's end that no provider has accepted yet.
-    pub(crate) unaccepted: usize,
     pub(crate) nudged: BTreeSet<NudgeKind>,
     /// Whether any of its replies had text.
     pub(crate) wrote: bool,

@@ -154,7 +154,7 @@ pub enum Happening {
         action: ActionId,
         /// How; absent while only its call is answered.
         end: Option<End>,
-        /// What the model reads.
+        /// The whole result; what the model reads of it may be shorter.
         result: Arc<str>,
     },
     /// Something was said to someone.

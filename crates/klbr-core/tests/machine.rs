@@ -1131,3 +1131,71 @@ fn soul_and_reset_are_commands_that_make_a_new_prefix() {
         "#]],
     );
 }
+
+#[test]
+fn a_dead_letter_takes_out_everything_that_no_provider_ever_took() {
+    // C-FRM-3: also what an interrupt had left behind, which would be refused for ever.
+    check(
+        |s| {
+            s.operator("a poisoned picture");
+            s.fails(Failure::Refused { status: Some(400), message: "bad image".into() });
+            s.operator("did it work?");
+            for _ in 0..3 {
+                s.fails(Failure::Refused { status: Some(400), message: "bad image".into() });
+                s.pass(60);
+            }
+            s.show_request(0);
+        },
+        expect![[r#"
+            operator: a poisoned picture
+              admitted E1 Operator
+              prefix_made G1 First
+              frame_made F1 [E1]
+              turn_started T1 Events
+              step_requested 1.1
+              → sample
+            model fails: the provider refused the request (HTTP 400): bad image
+              sampling_failed 1.1 retried later
+            operator: did it work?
+              admitted E2 Operator
+              sampling_aborted "(interrupted)"
+              turn_ended T1 Preempted { by: "operator" } returned 0
+              frame_made F2 [E2]
+              turn_started T2 Events
+              step_requested 2.1
+              → sample
+            model fails: the provider refused the request (HTTP 400): bad image
+              sampling_failed 2.1 retried later
+            60 s pass
+              step_retried 2.1
+              → sample
+            model fails: the provider refused the request (HTTP 400): bad image
+              sampling_failed 2.1 retried later
+            60 s pass
+              step_retried 2.1
+              → sample
+            model fails: the provider refused the request (HTTP 400): bad image
+              sampling_failed 2.1 for good
+              dead_lettered 3 messages
+              sampling_aborted "(interrupted)"
+              turn_ended T2 Refused returned 0
+              prefix_made G2 Refused
+              turn_started T3 Idle
+              nudged Idle
+              step_requested 3.1
+              → sample
+            60 s pass
+              | user: <instructions>
+              |   What stood here was refused by the provider and has been taken out: the provider refused the request (HTTP 400): bad image
+              |   </instructions>
+              | assistant: (interrupted) [0 calls]
+              | user: <instructions>
+              |   What stood here was refused by the provider and has been taken out: the provider refused the request (HTTP 400): bad image
+              |   </instructions>
+              | assistant: (interrupted) [0 calls]
+              | user: <nudge>
+              |   Nothing has happened for 2m 00s. Carry on with something of your own, or wait for what comes.
+              |   </nudge>
+        "#]],
+    );
+}

@@ -15,6 +15,9 @@ use klbr_tests::llama::{self, Server};
 /// How long the model may take to call the right thing. It draws its calls by chance.
 const WATCHDOG: Duration = Duration::from_secs(180);
 
+/// How long it may be silent before it is spoken to again.
+const PATIENCE: Duration = Duration::from_secs(15);
+
 const TEMPLATE: &str = "templates/meetkai-functionary-medium-v3.2.jinja";
 
 #[expect(clippy::print_stdout, reason = "what it prints is what it is for")]
@@ -75,13 +78,18 @@ fn talk(program: &Path, home: &Path, address: &str) -> Result<String, String> {
             }
         }
     });
-    writeln!(input, "Say hello.").map_err(|error| error.to_string())?;
     let until = Instant::now() + WATCHDOG;
     let mut said = Vec::new();
+    let mut ask = true;
     let answer = loop {
-        match heard.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        if std::mem::take(&mut ask) {
+            writeln!(input, "Say hello.").map_err(|error| error.to_string())?;
+        }
+        match heard.recv_timeout(PATIENCE) {
             Ok(line) if line.starts_with("delivered") => break Ok(line),
             Ok(line) => said.push(line),
+            // It may have chosen to wait; a word of the operator's wakes it.
+            Err(mpsc::RecvTimeoutError::Timeout) if Instant::now() < until => ask = true,
             Err(_) => break Err(format!("nothing was delivered; the chat said:\n{}", said.join("\n"))),
         }
     };

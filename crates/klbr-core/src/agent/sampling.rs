@@ -291,8 +291,9 @@ impl Agent {
     /// Gives up what no provider accepted: one line stands in its place (`C-FRM-3`).
     fn dead_letter(&mut self, step: StepId, failure: Failure) {
         let Some(turn) = self.state.turn() else { return };
-        let (turn_id, messages) = (turn.id, turn.unaccepted);
-        let frame = turn.frame.filter(|_| turn.steps <= 1);
+        let (turn_id, accepted) = (turn.id, self.state.transcript.accepted());
+        let messages = self.state.transcript.messages().len() - accepted;
+        let frame = turn.frame.filter(|_| accepted <= turn.first_message);
         let placeholder = render::instructions(&format!(
             "What stood here was refused by the provider and has been taken out: {failure}"
         ));

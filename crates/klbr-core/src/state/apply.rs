@@ -111,7 +111,7 @@ impl State {
                 self.stale_prefix.get_or_insert(BreakCause::Instructions);
             }
             Record::Reset => {
-                self.transcript.replace(Vec::new());
+                self.transcript.replace(Vec::new(), 0);
                 self.hygiene.take_back(|_| true);
                 self.stale_prefix = Some(BreakCause::Reset);
                 self.compaction = Compaction::default();
@@ -151,7 +151,6 @@ impl State {
                 if *addition {
                     let turn = self.turn_mut()?;
                     turn.events.extend(headers);
-                    turn.unaccepted += 1;
                 } else {
                     let id = self.last_turn.next();
                     self.yields = 0;
@@ -160,7 +159,6 @@ impl State {
                         context: context.clone(),
                         audience: audience.clone(),
                         events: headers,
-                        unaccepted: 1,
                         ..Turn::new(id, TurnCause::Events, self.transcript.messages().len())
                     }));
                 }
@@ -183,7 +181,6 @@ impl State {
                 let turn = self.turn_mut()?;
                 turn.nudged.insert(*nudge);
                 turn.stage = Stage::Due;
-                turn.unaccepted += 1;
                 let starts_turn = *nudge == NudgeKind::Idle;
                 self.transcript.push(Message::User { text: text.clone(), starts_turn });
             }
@@ -209,7 +206,6 @@ impl State {
                     self.transcript.calibrate(usage.input);
                 }
                 let turn = self.turn_mut()?;
-                turn.unaccepted = 0;
                 turn.wrote |= !message.text.trim().is_empty();
                 turn.called |= !message.calls.is_empty();
                 let call = |(n, call): (usize, &crate::model::Call)| CallState {
@@ -226,6 +222,7 @@ impl State {
                     cut: *finish == crate::model::Finish::Length,
                 };
                 self.transcript.push(Message::Assistant(message.clone()));
+                self.transcript.accept();
             }
             Record::SamplingFailed { failure, retry_at: next, .. } => {
                 let turn = self.turn_mut()?;
@@ -242,7 +239,6 @@ impl State {
                 }
             }
             Record::SamplingAborted { text, .. } => {
-                self.turn_mut()?.unaccepted = 0;
                 self.transcript.push(Message::Assistant(crate::model::AssistantMessage {
                     text: text.clone(),
                     ..Default::default()
@@ -383,7 +379,8 @@ impl State {
                         Message::Assistant(_) => {}
                     }
                 }
-                self.transcript.replace(kept);
+                let accepted = kept.len();
+                self.transcript.replace(kept, accepted);
                 // A step's results are inserted together: those at the end are the newest there are.
                 let last = self.hygiene.last().map_or(0, |id| id.number());
                 self.hygiene.take_back(|id| id.number() + results > last);
@@ -459,7 +456,6 @@ impl State {
                 | Progress::Entered => None,
             })
             .collect();
-        turn.unaccepted += results.len();
         turn.stage = Stage::Due;
         for (call_id, text) in results {
             self.transcript.push(Message::Tool { call_id, text });
@@ -501,7 +497,8 @@ impl State {
             messages.push(Message::User { text: texts.join("\n\n").into(), starts_turn: true });
         }
         messages.extend_from_slice(rest);
-        self.transcript.replace(messages);
+        // The summary and the request for it: a provider has said the one to the other.
+        self.transcript.replace(messages, 2);
         let old_first = self.turn().map(|turn| turn.first_message);
         if let (Some(old_first), Ok(turn)) = (old_first, self.turn_mut()) {
             turn.first_message = if old_first < covers { 2 } else { 2 + old_first - covers };
@@ -534,7 +531,6 @@ impl Turn {
             first_message,
             steps: 0,
             stage: Stage::Due,
-            unaccepted: 0,
             nudged: BTreeSet::new(),
             wrote: false,
             called: false,

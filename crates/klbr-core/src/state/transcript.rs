@@ -20,6 +20,8 @@ pub(crate) struct Transcript {
     /// The effort of the last turn, which a template may write in front of everything.
     pub(crate) effort: Option<Arc<str>>,
     messages: Vec<Message>,
+    /// How many of the messages a provider has taken: they stood in a request that was answered.
+    accepted: usize,
     chain: Hash,
     bytes: usize,
     /// Tokens per 1,000 bytes, as the provider last counted a request.
@@ -50,8 +52,19 @@ impl Transcript {
         self.messages.push(message);
     }
 
-    /// Replaces the messages: a declared break.
-    pub(crate) fn replace(&mut self, messages: Vec<Message>) {
+    /// How many of the messages a provider has taken.
+    pub(crate) fn accepted(&self) -> usize {
+        self.accepted
+    }
+
+    /// Notes that a provider has taken everything that stands here.
+    pub(crate) fn accept(&mut self) {
+        self.accepted = self.messages.len();
+    }
+
+    /// Replaces the messages: a declared break. The first `accepted` are not to be doubted.
+    pub(crate) fn replace(&mut self, messages: Vec<Message>, accepted: usize) {
+        self.accepted = accepted;
         self.messages.clear();
         self.chain = Hash::default();
         self.bytes = 0;
