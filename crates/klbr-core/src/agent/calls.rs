@@ -196,8 +196,8 @@ impl Agent {
         self.reconcile(action, attempt, delivery);
     }
 
-    /// Sends an attempt out.
-    fn dispatch(&mut self, action: ActionId) {
+    /// Sends an attempt out: of a running call, or of an effect that the operator has allowed.
+    pub(super) fn dispatch(&mut self, action: ActionId) {
         let Some((attempt, delivery)) = self.attempt_at_hand(action) else { return };
         let fence = self.fence();
         self.live.actions.insert(action, fence);
@@ -311,11 +311,6 @@ impl Agent {
             priority,
             Body::text(text),
         ));
-    }
-
-    /// Attempts an effect that the operator has allowed.
-    pub(super) fn attempt_open_effect(&mut self, action: ActionId) {
-        self.dispatch(action);
     }
 
     /// Finds out about effects that an earlier process had under way when its calls were answered.

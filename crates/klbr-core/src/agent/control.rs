@@ -58,7 +58,7 @@ impl Agent {
         }
         if allow {
             self.record(Record::Attempted { action, number: 1 });
-            self.attempt_open_effect(action);
+            self.dispatch(action);
         } else {
             let observation: Arc<str> = "denied by the operator".into();
             self.receipt(action, End::failed(FailureKind::Denied), observation);
