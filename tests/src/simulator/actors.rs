@@ -5,6 +5,7 @@ use klbr_core::attention::{Mark, Status};
 use klbr_core::event::{Body, Bucket, Change, Control, NewEvent, Priority, Source, SourceKind};
 use klbr_core::ids::ActionId;
 use klbr_core::model::{Finish, RawCall, Request, Sampled, Usage};
+use klbr_core::policy::{Activation, Slot};
 
 use super::world::CANARY;
 
@@ -20,6 +21,18 @@ pub(super) fn control(which: u8, held: Option<ActionId>) -> Control {
             status: Status::Ignored,
             action: None,
             note: None,
+        }),
+        8 => Control::Activate(Activation {
+            manifest: Some("a manifest".into()),
+            slots: [(Slot::ResultShape, 300), (Slot::DeliveryReview, 300), (Slot::EventAccept, 300)].into(),
+            soul: None,
+            now: false,
+        }),
+        9 => Control::Activate(Activation {
+            manifest: None,
+            slots: Default::default(),
+            soul: Some("a third soul".into()),
+            now: true,
         }),
         _ => Control::Resolve {
             action: held.unwrap_or("1.1.1".parse().expect("an id")),
