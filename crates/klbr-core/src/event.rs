@@ -111,9 +111,9 @@ pub enum Control {
         allow: bool,
     },
     /// Decides about an attention item. Ends nothing.
-    Mark(Mark),
+    Mark(Box<Mark>),
     /// Puts a policy in force: from the next turn on, or at once when it says so.
-    Activate(Activation),
+    Activate(Box<Activation>),
 }
 
 impl Control {

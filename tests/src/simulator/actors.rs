@@ -16,24 +16,24 @@ pub(super) fn control(which: u8, held: Option<ActionId>) -> Control {
         3 => Control::Reset,
         4..6 => Control::Compact,
         6 => Control::Soul { text: "another soul".into() },
-        7 => Control::Mark(Mark {
+        7 => Control::Mark(Box::new(Mark {
             item: format!("msg:{}", u64::from(which) * 3).into(),
             status: Status::Ignored,
             action: None,
             note: None,
-        }),
-        8 => Control::Activate(Activation {
+        })),
+        8 => Control::Activate(Box::new(Activation {
             manifest: Some("a manifest".into()),
             slots: [(Slot::ResultShape, 300), (Slot::DeliveryReview, 300), (Slot::EventAccept, 300)].into(),
             soul: None,
             now: false,
-        }),
-        9 => Control::Activate(Activation {
+        })),
+        9 => Control::Activate(Box::new(Activation {
             manifest: None,
             slots: Default::default(),
             soul: Some("a third soul".into()),
             now: true,
-        }),
+        })),
         _ => Control::Resolve {
             action: held.unwrap_or("1.1.1".parse().expect("an id")),
             allow: which.is_multiple_of(2),

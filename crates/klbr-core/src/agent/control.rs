@@ -35,7 +35,7 @@ impl Agent {
                 if activation.now {
                     self.end_for("activation", Unanswered::WaitAgain);
                 }
-                self.activate(activation);
+                self.activate(*activation);
             }
             Some(Control::Mark(mark)) => self.mark_as_operator(&mark),
             // `NewEvent::validate` lets no event of this priority in without a command.

@@ -23,7 +23,7 @@ fn an_activation_is_in_force_with_the_next_turn_and_survives_a_crash() {
     check(
         |s| {
             s.operator("look");
-            s.control(Control::Activate(activation("one", &[Slot::ActionReview])));
+            s.control(Control::Activate(activation("one", &[Slot::ActionReview]).into()));
             s.note("the turn that runs is judged by nobody");
             s.says("", &[("look", "{}")]);
             s.settle(Outcome::confirmed("seen"));
@@ -32,7 +32,7 @@ fn an_activation_is_in_force_with_the_next_turn_and_survives_a_crash() {
             s.crash();
             s.operator("again");
             s.says("", &[("look", "{}")]);
-            s.control(Control::Activate(Activation::default()));
+            s.control(Control::Activate(Box::default()));
             s.note("still judged by the epoch that its turn began with");
             s.decide(Ok(Answer::Verdict(Verdict::Deny { reason: "no".into() })));
             s.says("", &[("look", "{}")]);
@@ -112,7 +112,7 @@ fn an_activation_that_says_so_ends_the_turn_and_a_new_soul_makes_a_new_prefix() 
         |s| {
             s.chat(Priority::Directed, "room", "hello");
             let soul = Some("You are somebody else.".into());
-            s.control(Control::Activate(Activation { soul, now: true, ..activation("one", &[]) }));
+            s.control(Control::Activate(Activation { soul, now: true, ..activation("one", &[]) }.into()));
         },
         expect![[r#"
             chat room: hello
