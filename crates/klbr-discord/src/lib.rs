@@ -1,0 +1,1 @@
+//! Discord behind klbr's channel port.
