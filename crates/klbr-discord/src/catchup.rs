@@ -9,7 +9,7 @@ use klbr_core::runtime::{AdmitError, AgentHandle};
 use tokio::time::{Instant, sleep};
 
 use crate::discord::Inner;
-use crate::http::{Failure, Page};
+use crate::http::{Failure, PAGE, Page};
 use crate::id::ChannelId;
 use crate::intake::is_private;
 use crate::pump::{Stopped, admit_fetched};
@@ -22,8 +22,6 @@ const SETTLE: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// The longest distance.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// Messages of one page.
-const PAGE: u16 = 100;
 
 /// What came of fetching from one channel.
 enum Caught {

@@ -23,8 +23,8 @@ use crate::payload::Read;
 use crate::pump::{Item, QUEUE};
 use backoff::Backoff;
 use connection::Connection;
-pub use end::Fatal;
 pub(crate) use end::End;
+pub use end::Fatal;
 use identify::{Gate, Now};
 
 /// What the adapter wants to be told.
@@ -58,7 +58,9 @@ pub(crate) async fn plan(inner: &Inner) -> Result<Plan, Fatal> {
             Ok(told) => break told,
             Err(Failure::Refused { status: 401, .. }) => return Err(Fatal::Token),
             // Something that only looks like Discord may not have it; then the settings have to say.
-            Err(failure) if !failure.is_passing() && inner.settings.gateway_url.is_some() => break Default::default(),
+            Err(failure) if !failure.is_passing() && inner.settings.gateway_url.is_some() => {
+                break Default::default();
+            }
             Err(failure) if !failure.is_passing() => return Err(Fatal::Refused(failure.to_string())),
             Err(failure) => {
                 tracing::warn!(%failure, "Discord does not say where its gateway is: asking again");
@@ -97,7 +99,12 @@ struct Position {
 }
 
 /// Keeps one shard connected until something ends it for good.
-pub(crate) async fn run(inner: &Inner, plan: &Plan, number: u32, items: &mpsc::Sender<Item>) -> Result<(), Fatal> {
+pub(crate) async fn run(
+    inner: &Inner,
+    plan: &Plan,
+    number: u32,
+    items: &mpsc::Sender<Item>,
+) -> Result<(), Fatal> {
     let id = ShardId::new_checked(number, plan.total)
         .ok_or_else(|| Fatal::Refused(format!("there is no shard {number} of {}", plan.total)))?;
     let kept = inner.world().session(number).cloned();
@@ -114,7 +121,10 @@ pub(crate) async fn run(inner: &Inner, plan: &Plan, number: u32, items: &mpsc::S
         match &end {
             End::Fatal(fatal) => return Err(fatal.clone()),
             End::Overflow => {
-                tracing::warn!(shard = number, "admission is behind: the gateway's connection is let go meanwhile");
+                tracing::warn!(
+                    shard = number,
+                    "admission is behind: the gateway's connection is let go meanwhile"
+                );
                 // Resuming from the last dispatch that was taken in, nothing is missed.
                 if items.reserve_many(QUEUE / 2).await.is_err() {
                     return Ok(());

@@ -23,7 +23,7 @@ use twilight_http::request::Method;
 use twilight_http::routing::Route;
 
 use crate::settings::{Settings, Token};
-pub(crate) use api::{Page, Post, is_by};
+pub(crate) use api::{PAGE, Page, Post, is_by};
 pub(crate) use failure::Failure;
 use limits::Limits;
 
@@ -101,7 +101,10 @@ impl Http {
             .client
             .request(reqwest_method(method), format!("{}/{path}", self.base))
             .header(AUTHORIZATION, authorization)
-            .header(USER_AGENT, concat!("DiscordBot (https://github.com/klbr-rs/klbr, ", env!("CARGO_PKG_VERSION"), ")"));
+            .header(
+                USER_AGENT,
+                concat!("DiscordBot (https://github.com/klbr-rs/klbr, ", env!("CARGO_PKG_VERSION"), ")"),
+            );
         if let Some(body) = body {
             request = request.header(CONTENT_TYPE, "application/json").body(body.to_string());
         }

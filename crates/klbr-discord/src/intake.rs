@@ -94,7 +94,8 @@ impl Intake {
             return Heard { offers: Vec::new(), passes };
         };
         world.heard(message.channel, message.id.at());
-        let event = self.event(message.id.external(), address, message_body(world, &place, message), message.channel);
+        let event =
+            self.event(message.id.external(), address, message_body(world, &place, message), message.channel);
         Heard { offers: vec![event.into()], passes }
     }
 
@@ -149,7 +150,12 @@ impl Intake {
         let times = self.reactions.times(reaction);
         let name = format!("react:{}:{}:{emoji}:{times}", reaction.message, reaction.user);
         let event = self
-            .event(name, Address::ambient(), body::reaction(world, &place, reaction, &emoji), reaction.channel)
+            .event(
+                name,
+                Address::ambient(),
+                body::reaction(world, &place, reaction, &emoji),
+                reaction.channel,
+            )
             .amending(reaction.message.external(), Change::Reacted);
         Heard { offers: vec![event.into()], passes: None }
     }

@@ -149,7 +149,10 @@ impl Kept {
         prefix: &str,
     ) -> Result<C, StoreError> {
         let entries = self.entries(prefix).await?;
-        Ok(entries.into_iter().filter_map(|(key, value)| Some((key.strip_prefix(prefix)?.parse().ok()?, value))).collect())
+        Ok(entries
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.strip_prefix(prefix)?.parse().ok()?, value)))
+            .collect())
     }
 }
 
@@ -167,6 +170,8 @@ fn bytes(value: &impl Serialize) -> Vec<u8> {
 
 fn parse<T: DeserializeOwned>(key: &str, value: &[u8]) -> Option<T> {
     serde_json::from_slice(value)
-        .inspect_err(|error| tracing::warn!(key, %error, "an entry of the adapter cannot be read: passed over"))
+        .inspect_err(
+            |error| tracing::warn!(key, %error, "an entry of the adapter cannot be read: passed over"),
+        )
         .ok()
 }

@@ -8,6 +8,6 @@ mod dispatch;
 mod message;
 mod read;
 
-pub(crate) use dispatch::{Channel, Dispatch, Envelope, Guild, Kind, Reaction, Ready};
-pub(crate) use message::{Attachment, Embed, Emoji, Message, Quoted, User};
+pub(crate) use dispatch::{Channel, Dispatch, Envelope, Guild, Kind, Reaction};
+pub(crate) use message::{Attachment, Embed, Emoji, Message, User};
 pub(crate) use read::Read;

@@ -22,9 +22,9 @@ use serde::Deserialize;
 use crate::discord::{Inner, now};
 use crate::id::{ChannelId, MessageId};
 use crate::kept::Plan;
-pub(crate) use nonce::nonce;
+use nonce::nonce;
 pub(crate) use resolve::{Place, resolve};
-pub(crate) use split::{LONGEST, split};
+use split::split;
 
 /// The name of the action that speaks.
 pub(crate) const NAME: &str = "discord_send";
@@ -78,9 +78,10 @@ pub(crate) fn action(instance: &str) -> ActionSpec {
     ActionSpec {
         tool: ToolDefinition {
             name: NAME.to_owned(),
-            description: "Sends a message to a Discord conversation: to a channel, a thread or a person. Use it when \
+            description:
+                "Sends a message to a Discord conversation: to a channel, a thread or a person. Use it when \
                           an answer is useful there; much of what is said in a channel needs none."
-                .to_owned(),
+                    .to_owned(),
             parameters: schemars::schema_for!(Arguments).to_value(),
         },
         role: Role::Delivery { channel: instance.into() },
@@ -129,7 +130,8 @@ impl Inner {
         let call: Arguments = arguments(attempt)?;
         let invalid = |why: String| Outcome::failed(FailureKind::Invalid, format!("Not sent: {why}."));
         let instance = &self.settings.source;
-        let named = Place { conversation: call.conversation_id.as_deref(), channel: call.channel_id.as_deref() };
+        let named =
+            Place { conversation: call.conversation_id.as_deref(), channel: call.channel_id.as_deref() };
         let conversation = resolve(attempt, instance, named).map_err(invalid)?;
         let channel: ChannelId = conversation
             .id
@@ -137,14 +139,22 @@ impl Inner {
             .map_err(|_| invalid(format!("{:?} is not a channel of Discord", conversation.id)))?;
         let parts = split(&call.content, call.split.unwrap_or_default()).map_err(invalid)?;
         let message = |text: &str| {
-            MessageId::read(text).map_err(|_| invalid(format!("{text:?} is not a message's id, like msg:123")))
+            MessageId::read(text)
+                .map_err(|_| invalid(format!("{text:?} is not a message's id, like msg:123")))
         };
-        let given = |text: &Option<String>| text.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+        let given = |text: &Option<String>| {
+            text.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
+        };
         let reply_to = given(&call.reply_to).as_deref().map(message).transpose()?;
         let item = given(&call.source_item_id).as_deref().map(message).transpose()?;
         let anchors = attempt.frame.anchors.iter();
-        let anchor = anchors.filter(|anchor| anchor.conversation == conversation).find_map(|anchor| target(&anchor.external_id));
-        let alias = attempt.conversations.alias(&conversation).map_or(conversation.id.to_string(), |alias| alias.to_string());
+        let anchor = anchors
+            .filter(|anchor| anchor.conversation == conversation)
+            .find_map(|anchor| target(&anchor.external_id));
+        let alias = attempt
+            .conversations
+            .alias(&conversation)
+            .map_or(conversation.id.to_string(), |alias| alias.to_string());
         Ok(Speech {
             conversation,
             alias,
@@ -170,10 +180,14 @@ impl Speech {
 
     /// What the model is told of a delivery that was made.
     fn observation(&self, plan: &Plan) -> String {
-        let made: Vec<String> =
-            plan.confirmed.iter().map(|message| message.map_or("msg:unknown".to_owned(), MessageId::external)).collect();
+        let made: Vec<String> = plan
+            .confirmed
+            .iter()
+            .map(|message| message.map_or("msg:unknown".to_owned(), MessageId::external))
+            .collect();
         let reply_to = plan.reply_to.map_or("none".to_owned(), |message| message.to_string());
-        let at: Timestamp = plan.confirmed.iter().flatten().next_back().map_or_else(now, |message| message.at());
+        let at: Timestamp =
+            plan.confirmed.iter().flatten().next_back().map_or_else(now, |message| message.at());
         format!("sent conv:{} {} reply_to:{reply_to} time:{at}", self.alias, made.join(" "))
     }
 }

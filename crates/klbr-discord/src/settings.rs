@@ -145,7 +145,10 @@ impl Token {
         let bare = token.trim();
         let bare = bare.strip_prefix("Bot ").unwrap_or(bare).trim();
         if bare.is_empty() || !bare.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(SettingsError::new(TOKEN, "the token is empty, or has blanks or characters outside ASCII"));
+            return Err(SettingsError::new(
+                TOKEN,
+                "the token is empty, or has blanks or characters outside ASCII",
+            ));
         }
         Ok(Token(bare.to_owned()))
     }
@@ -318,7 +321,10 @@ fn parse_url(name: &'static str, value: &str, schemes: [&str; 2]) -> Result<Stri
     if !schemes.contains(&url.scheme()) || !url.has_host() {
         return Err(refused(format!("{value:?} does not begin with {}:// or {}://", schemes[0], schemes[1])));
     }
-    if !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some()
+    if !url.username().is_empty()
+        || url.password().is_some()
+        || url.query().is_some()
+        || url.fragment().is_some()
     {
         return Err(refused("an address with credentials, `?` or `#` is not supported".to_owned()));
     }
@@ -326,7 +332,8 @@ fn parse_url(name: &'static str, value: &str, schemes: [&str; 2]) -> Result<Stri
 }
 
 fn parse_shards(value: &str) -> Result<Shards, SettingsError> {
-    let refused = || SettingsError::new(SHARDS, format!("{value:?} is not like `0,1/4`: numbers, and of how many"));
+    let refused =
+        || SettingsError::new(SHARDS, format!("{value:?} is not like `0,1/4`: numbers, and of how many"));
     let (numbers, total) = value.split_once('/').ok_or_else(refused)?;
     let total: u32 = total.trim().parse().map_err(|_| refused())?;
     let numbers: Vec<u32> =

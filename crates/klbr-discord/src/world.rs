@@ -261,13 +261,10 @@ impl World {
         Changed {
             places: places.map(|channel| (channel, self.places.get(&channel).cloned())).collect(),
             guilds: guilds.filter_map(|guild| Some((guild, self.guilds.get(&guild)?.clone()))).collect(),
-            sessions: sessions.filter_map(|shard| Some((shard, self.sessions.get(&shard)?.clone()))).collect(),
+            sessions: sessions
+                .filter_map(|shard| Some((shard, self.sessions.get(&shard)?.clone())))
+                .collect(),
         }
-    }
-
-    /// Whether something has changed since it was last taken.
-    pub(crate) fn has_changed(&self) -> bool {
-        !self.changed.is_empty() || !self.changed_guilds.is_empty() || !self.changed_sessions.is_empty()
     }
 
     /// Puts changes back that could not be kept.
@@ -335,13 +332,16 @@ mod tests {
     #[test]
     fn changes_are_handed_out_once_and_can_be_put_back() {
         let mut world = World::default();
-        world.told(&Guild { id: GuildId::new(1).unwrap(), name: Some("g".into()), channels: vec![channel(5, None)] });
+        world.told(&Guild {
+            id: GuildId::new(1).unwrap(),
+            name: Some("g".into()),
+            channels: vec![channel(5, None)],
+        });
         let changed = world.take_changed();
         assert_eq!((changed.places.len(), changed.guilds.len()), (1, 1));
-        assert!(!world.has_changed());
+        assert!(world.take_changed().places.is_empty());
         world.put_back(&changed);
-        assert!(world.has_changed());
-        world.take_changed();
+        assert_eq!(world.take_changed().places, changed.places);
         world.left(GuildId::new(1).unwrap());
         assert_eq!(world.take_changed().places, vec![(ChannelId::new(5).unwrap(), None)]);
     }

@@ -77,7 +77,11 @@ impl<'a> Connection<'a> {
                 Some(Err(error)) => match error.kind() {
                     ReceiveMessageErrorType::Deserializing { event } => {
                         let event: String = event.chars().take(200).collect();
-                        tracing::warn!(shard = self.number, event, "a frame that cannot be read is passed over");
+                        tracing::warn!(
+                            shard = self.number,
+                            event,
+                            "a frame that cannot be read is passed over"
+                        );
                     }
                     ReceiveMessageErrorType::Reconnect => {
                         let source = error.into_source().map(|source| source.to_string());
@@ -125,7 +129,12 @@ impl<'a> Connection<'a> {
         };
         let (Some(name), Some(sequence)) = (envelope.name, envelope.sequence) else { return None };
         let Some(dispatch) = Dispatch::read(&name, &envelope.data) else {
-            tracing::warn!(shard = self.number, name, sequence, "a dispatch that cannot be read is passed over");
+            tracing::warn!(
+                shard = self.number,
+                name,
+                sequence,
+                "a dispatch that cannot be read is passed over"
+            );
             return self.enqueue(sequence, What::Heard(Default::default()));
         };
         let what = match dispatch {

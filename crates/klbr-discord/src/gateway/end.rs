@@ -33,7 +33,9 @@ pub enum Fatal {
     )]
     Intents,
     /// The shards do not fit the bot.
-    #[error("Discord refuses the shards: {0}; unset KLBR_DISCORD_SHARDS to use as many as Discord recommends")]
+    #[error(
+        "Discord refuses the shards: {0}; unset KLBR_DISCORD_SHARDS to use as many as Discord recommends"
+    )]
     Shards(String),
     /// The gateway does not speak this version of its protocol.
     #[error("Discord's gateway does not take this version of its protocol: {0}; a newer release is needed")]

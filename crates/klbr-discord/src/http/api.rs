@@ -8,7 +8,7 @@ use twilight_model::id::Id;
 
 use super::{Failure, Http};
 use crate::id::{ChannelId, GuildId, MessageId, UserId};
-use crate::payload::{Channel, Emoji, Message, Read, User};
+use crate::payload::{Channel, Emoji, Message, User};
 use crate::settings::AllowedMentions;
 
 /// Messages of one page, at most.
@@ -93,15 +93,11 @@ impl Http {
             Page::Before(message) => (Some(message.get()), None),
             Page::After(message) => (None, Some(message.get())),
         };
-        let route = Route::GetMessages {
-            after,
-            around: None,
-            before,
-            channel_id: channel.get(),
-            limit: Some(limit),
-        };
+        let route =
+            Route::GetMessages { after, around: None, before, channel_id: channel.get(), limit: Some(limit) };
         let body = self.call(&route, None, deadline).await?;
-        let list = body.as_array().ok_or_else(|| Failure::Unclear("the messages cannot be read".to_owned()))?;
+        let list =
+            body.as_array().ok_or_else(|| Failure::Unclear("the messages cannot be read".to_owned()))?;
         let mut messages: Vec<Message> = list
             .iter()
             .filter_map(|value| {
@@ -206,6 +202,9 @@ mod tests {
         assert_eq!((&body["nonce"], &body["enforce_nonce"]), (&json!("n"), &json!(true)));
         assert_eq!(body["message_reference"]["fail_if_not_exists"], json!(false));
         let mentions = AllowedMentions { users: true, everyone: true, ..AllowedMentions::default() };
-        assert_eq!(Post { mentions, ..post }.body()["allowed_mentions"]["parse"], json!(["users", "everyone"]));
+        assert_eq!(
+            Post { mentions, ..post }.body()["allowed_mentions"]["parse"],
+            json!(["users", "everyone"])
+        );
     }
 }

@@ -76,7 +76,8 @@ impl Limits {
     /// Learns a route's budget from an answer.
     pub(super) fn learn(&self, key: &str, headers: &HeaderMap) {
         let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
-        let (Some(left), Some(after)) = (number("x-ratelimit-remaining"), number("x-ratelimit-reset-after")) else {
+        let (Some(left), Some(after)) = (number("x-ratelimit-remaining"), number("x-ratelimit-reset-after"))
+        else {
             return;
         };
         let after = Duration::try_from_secs_f64(after).unwrap_or_default();
@@ -88,7 +89,8 @@ impl Limits {
         let mut known = self.known();
         // An answer that was overtaken by another one may not give back what that one has used up.
         let older = known.buckets.get(key).copied();
-        let is_same = older.is_some_and(|older| older.full.max(bucket.full) - older.full.min(bucket.full) < UNSAID / 2);
+        let is_same =
+            older.is_some_and(|older| older.full.max(bucket.full) - older.full.min(bucket.full) < UNSAID / 2);
         let left = older.filter(|_| is_same).map_or(bucket.left, |older| older.left.min(bucket.left));
         known.keep(key, Bucket { left, ..bucket });
     }
@@ -163,7 +165,10 @@ mod tests {
         assert_eq!(key(Method::Get, "channels/1/messages?after=5"), "Get/channels/1/messages");
         assert_eq!(key(Method::Get, "channels/1/messages/9"), "Get/channels/1/messages/id");
         let reaction = |path| key(Method::Put, path);
-        assert_eq!(reaction("channels/1/messages/9/reactions/a/@me"), reaction("channels/1/messages/8/reactions/b/@me"));
+        assert_eq!(
+            reaction("channels/1/messages/9/reactions/a/@me"),
+            reaction("channels/1/messages/8/reactions/b/@me")
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -176,7 +181,10 @@ mod tests {
         limits.wait("a", far).await.unwrap();
         assert!(start.elapsed() >= Duration::from_secs(2) && start.elapsed() < Duration::from_secs(3));
         limits.refuse("a", &headers(&[("retry-after", "5"), ("x-ratelimit-global", "true")]), &Value::Null);
-        assert!(matches!(limits.wait("b", Instant::now() + Duration::from_secs(1)).await, Err(Failure::Limited(_))));
+        assert!(matches!(
+            limits.wait("b", Instant::now() + Duration::from_secs(1)).await,
+            Err(Failure::Limited(_))
+        ));
         limits.wait("b", far).await.unwrap();
         assert!(start.elapsed() >= Duration::from_secs(7));
     }

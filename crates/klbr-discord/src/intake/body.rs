@@ -65,11 +65,7 @@ pub(crate) fn message_body(world: &World, place: &Place, message: &Message) -> B
     if let Some(poll) = &message.poll {
         put(&mut attributes, "poll", short(poll, EMBED));
     }
-    Body {
-        author: message.author.as_ref().map(author),
-        text: message.content.as_str().into(),
-        attributes,
-    }
+    Body { author: message.author.as_ref().map(author), text: message.content.as_str().into(), attributes }
 }
 
 /// A message was taken back.
@@ -92,7 +88,8 @@ pub(super) fn thread(world: &World, place: &Place, thread: &Channel) -> Body {
     put(&mut attributes, "notice", "thread created".to_owned());
     put(&mut attributes, "thread", short(thread.name.as_deref().unwrap_or("unnamed"), NAME));
     put(&mut attributes, "thread_id", thread.id.to_string());
-    let author = thread.owner.map(|owner| Author { id: owner.to_string().into(), name: nameless(owner).into() });
+    let author =
+        thread.owner.map(|owner| Author { id: owner.to_string().into(), name: nameless(owner).into() });
     Body { author, text: "".into(), attributes }
 }
 

@@ -33,7 +33,10 @@ pub(crate) enum Dispatch {
     ThreadMade(Channel),
     Message(Box<Message>),
     Edited(Box<Message>),
-    Deleted { channel: ChannelId, messages: Vec<MessageId> },
+    Deleted {
+        channel: ChannelId,
+        messages: Vec<MessageId>,
+    },
     Reacted(Reaction),
     Unreacted(Reaction),
     /// Known by name or not, it tells nothing that is shown.
@@ -136,7 +139,9 @@ impl Dispatch {
             "RESUMED" => Dispatch::Resumed,
             "GUILD_CREATE" => Dispatch::Guild(Guild::read(data)?),
             "GUILD_DELETE" if !data.truth("unavailable") => Dispatch::GuildLeft(data.id("id")?),
-            "CHANNEL_CREATE" | "CHANNEL_UPDATE" | "THREAD_UPDATE" => Dispatch::Channel(Channel::read(data, None)?),
+            "CHANNEL_CREATE" | "CHANNEL_UPDATE" | "THREAD_UPDATE" => {
+                Dispatch::Channel(Channel::read(data, None)?)
+            }
             "CHANNEL_DELETE" | "THREAD_DELETE" => Dispatch::ChannelGone(data.id("id")?),
             "THREAD_CREATE" => Dispatch::ThreadMade(Channel::read(data, None)?),
             "MESSAGE_CREATE" => Dispatch::Message(Box::new(Message::read(data)?)),

@@ -98,7 +98,8 @@ impl Message {
             poll: value.object("poll").map(poll),
             reference: reference.filter(|_| is_reply).and_then(|reference| reference.id("message_id")),
             quoted: value.object("referenced_message").map(Quoted::read),
-            forwarded: value.each("message_snapshots", |snapshot| snapshot.object("message")?.name("content")),
+            forwarded: value
+                .each("message_snapshots", |snapshot| snapshot.object("message")?.name("content")),
         })
     }
 
@@ -170,10 +171,11 @@ impl Attachment {
 
 impl Embed {
     fn read(value: &Value) -> Option<Self> {
-        let mut parts: Vec<String> = ["title", "description"].iter().filter_map(|key| value.name(key)).collect();
-        parts.extend(value.each("fields", |field| {
-            Some(format!("{}: {}", field.words("name"), field.words("value")))
-        }));
+        let mut parts: Vec<String> =
+            ["title", "description"].iter().filter_map(|key| value.name(key)).collect();
+        parts.extend(
+            value.each("fields", |field| Some(format!("{}: {}", field.words("name"), field.words("value")))),
+        );
         let url = value.name("url");
         (!parts.is_empty() || url.is_some()).then_some(Embed { parts, url })
     }

@@ -52,7 +52,8 @@ impl Inner {
         let start = Instant::now();
         let deadline = start + DEADLINE - RESERVE;
         let total = speech.parts.len();
-        let mut made: Vec<String> = plan.confirmed.iter().flatten().map(|message| message.external()).collect();
+        let mut made: Vec<String> =
+            plan.confirmed.iter().flatten().map(|message| message.external()).collect();
         while plan.confirmed.len() < total {
             let index = plan.confirmed.len();
             let nonce = nonce(
@@ -111,13 +112,13 @@ impl Inner {
     async fn part(&self, post: &Post<'_>, before: Before, trusted: Instant, deadline: Instant) -> End {
         let mut before = before;
         let mut pause = FIRST_PAUSE;
+        // Once a request may have been carried out, the nonce alone keeps the next one from being a second message.
+        let until = |before| match before {
+            Before::Unclear => trusted.min(deadline),
+            Before::Nothing => deadline,
+        };
         loop {
-            // Once a request may have been carried out, the nonce alone keeps the next one from being a second message.
-            let until = match before {
-                Before::Unclear => trusted.min(deadline),
-                Before::Nothing => deadline,
-            };
-            let failure = match self.http.post(post, until).await {
+            let failure = match self.http.post(post, until(before)).await {
                 Ok(Some(message)) => {
                     self.world().saw(&message);
                     return End::Made(Some(message.id));
@@ -132,7 +133,10 @@ impl Inner {
                     return End::Refused(FailureKind::Refused, failure.to_string());
                 }
                 (Failure::Limited(_), Before::Nothing) => {
-                    return End::Refused(FailureKind::TimedOut, format!("{failure}, longer than there is time"));
+                    return End::Refused(
+                        FailureKind::TimedOut,
+                        format!("{failure}, longer than there is time"),
+                    );
                 }
                 (Failure::Refused { .. } | Failure::Limited(_), Before::Unclear) => {
                     return End::Unknown(format!("an answer was lost, and then {failure}"));
@@ -147,11 +151,7 @@ impl Inner {
             }
             let wait = pause.mul_f64(0.5 + fastrand::f64());
             pause = (pause * 2).min(LONGEST_PAUSE);
-            let until = match before {
-                Before::Unclear => trusted.min(deadline),
-                Before::Nothing => deadline,
-            };
-            if Instant::now() + wait >= until {
+            if Instant::now() + wait >= until(before) {
                 return match before {
                     Before::Unclear => End::Unknown(failure.to_string()),
                     Before::Nothing => End::Refused(FailureKind::TimedOut, failure.to_string()),

@@ -8,7 +8,13 @@ use sha2::{Digest, Sha256};
 ///
 /// It is made from what the effect's records hold before its first attempt. The instant tells apart two homes whose
 /// agents have one name and whose counters stand at one number.
-pub(crate) fn nonce(agent: &AgentName, instance: &str, action: ActionId, first: Timestamp, part: usize) -> String {
+pub(crate) fn nonce(
+    agent: &AgentName,
+    instance: &str,
+    action: ActionId,
+    first: Timestamp,
+    part: usize,
+) -> String {
     let name = format!("{agent}\n{instance}\n{action}\n{}\n{part}", first.0);
     let digest = Sha256::digest(name.as_bytes());
     let mut nonce = String::from("k");

@@ -9,15 +9,13 @@ use tokio::time::Instant;
 use super::attempt::Before;
 use super::{DEADLINE, RESERVE, Speech};
 use crate::discord::{Inner, now};
-use crate::http::{Failure, Page, is_by};
+use crate::http::{Failure, PAGE, Page, is_by};
 use crate::id::MessageId;
 use crate::kept::Plan;
 use crate::payload::Message;
 
 /// How far Discord's clock may stand from ours.
 const SKEW: Duration = Duration::from_secs(60);
-/// Messages of one page.
-const PAGE: u16 = 100;
 
 impl Inner {
     /// Finds out whether something was said; within the nonce's window by saying it again under the same nonce.
@@ -55,7 +53,8 @@ impl Inner {
     async fn look_up(&self, delivery: &Delivery, speech: &Speech, mut plan: Plan) -> Outcome {
         let total = speech.parts.len();
         let unknown = |plan: &Plan, words: String| {
-            let made: Vec<String> = plan.confirmed.iter().flatten().map(|message| message.external()).collect();
+            let made: Vec<String> =
+                plan.confirmed.iter().flatten().map(|message| message.external()).collect();
             let mut outcome = Outcome::unknown(format!(
                 "{} of {total} messages were sent for certain; whether more were is not known: {words}. Nothing is sent \
                  again.",
@@ -108,7 +107,8 @@ impl Inner {
         attempted: Timestamp,
     ) -> Result<Vec<Message>, Failure> {
         let deadline = Instant::now() + DEADLINE - RESERVE;
-        let me = match self.world().me {
+        let known = self.world().me;
+        let me = match known {
             Some(me) => Some(me),
             None => self.http.me(deadline).await?.map(|me| me.id),
         };

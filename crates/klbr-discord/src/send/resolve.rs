@@ -31,7 +31,10 @@ pub(crate) fn resolve(attempt: &Attempt, instance: &str, place: Place<'_>) -> Re
     if let Some(name) = given(place.channel) {
         let channel = name.parse::<ChannelId>().ok().map(|id| conversation(instance, id));
         return channel.or_else(|| named(attempt, instance, &name)).ok_or_else(|| {
-            format!("{name:?} is neither a channel's id nor a known conversation; {}", known(attempt, instance))
+            format!(
+                "{name:?} is neither a channel's id nor a known conversation; {}",
+                known(attempt, instance)
+            )
         });
     }
     if let Some(only) = attempt.frame.destination.as_ref().filter(|only| &*only.instance == instance) {
@@ -45,7 +48,10 @@ pub(crate) fn resolve(attempt: &Attempt, instance: &str, place: Place<'_>) -> Re
         .map(|anchor| alias(attempt, &anchor.conversation))
         .collect();
     Err(match here[..] {
-        [] => format!("conversation_id is needed: this turn has no conversation of Discord; {}", known(attempt, instance)),
+        [] => format!(
+            "conversation_id is needed: this turn has no conversation of Discord; {}",
+            known(attempt, instance)
+        ),
         _ => format!(
             "conversation_id is needed: this turn has several conversations, or one beside others: {}",
             here.join(", ")
@@ -71,7 +77,8 @@ fn alias(attempt: &Attempt, conversation: &Conversation) -> String {
 }
 
 fn known(attempt: &Attempt, instance: &str) -> String {
-    let of_it = |(conversation, alias): (&Conversation, _)| (&*conversation.instance == instance).then_some(alias);
+    let of_it =
+        |(conversation, alias): (&Conversation, _)| (&*conversation.instance == instance).then_some(alias);
     let aliases: Vec<String> =
         attempt.conversations.iter().filter_map(of_it).take(CHOICES).map(ToString::to_string).collect();
     match aliases[..] {

@@ -48,13 +48,9 @@ pub(crate) fn split(text: &str, may_split: bool) -> Result<Vec<String>, String> 
 fn cut(text: &str, start: usize, limit: usize, fences: &[Range<usize>]) -> Result<usize, String> {
     let window = &text[start..limit];
     let is_outside = |at: usize| !fences.iter().any(|fence| fence.start < at && at < fence.end);
-    // A cut may stand right at the window's end, so the text is looked at a little further.
     let last = |separator: &str, least: usize| {
-        window
-            .match_indices(separator)
-            .map(|(at, _)| start + at)
-            .filter(|&at| at > start + least && is_outside(at))
-            .next_back()
+        let found = window.rmatch_indices(separator).map(|(at, _)| start + at);
+        found.filter(|&at| at > start + least && is_outside(at)).max()
     };
     for least in [window.len() / 2, 0] {
         for separator in ["\n\n", "\n", " "] {
@@ -63,7 +59,8 @@ fn cut(text: &str, start: usize, limit: usize, fences: &[Range<usize>]) -> Resul
             }
         }
     }
-    let before_fence = fences.iter().find(|fence| fence.start > start && fence.start < limit && fence.end > limit);
+    let before_fence =
+        fences.iter().find(|fence| fence.start > start && fence.start < limit && fence.end > limit);
     if let Some(fence) = before_fence {
         return Ok(fence.start);
     }
