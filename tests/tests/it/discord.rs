@@ -1,11 +1,18 @@
 //! The double of Discord, driven by real twilight clients: what these see is what an adapter sees.
 
+#[path = "discord/faults.rs"]
 mod faults;
+#[path = "discord/gateway.rs"]
 mod gateway;
+#[path = "discord/limits.rs"]
 mod limits;
+#[path = "discord/load.rs"]
 mod load;
+#[path = "discord/messages.rs"]
 mod messages;
+#[path = "discord/sessions.rs"]
 mod sessions;
+#[path = "discord/world.rs"]
 mod world;
 
 use std::time::Duration;
@@ -124,7 +131,7 @@ pub(crate) async fn until(shard: &mut Shard, wanted: impl Fn(&Event) -> bool) ->
 /// The words of the next message.
 pub(crate) async fn heard(shard: &mut Shard) -> String {
     match until(shard, |event| matches!(event, Event::MessageCreate(_))).await {
-        Event::MessageCreate(message) => message.0.content,
+        Event::MessageCreate(message) => message.content.clone(),
         _ => unreachable!("nothing else was wanted"),
     }
 }
@@ -133,7 +140,7 @@ pub(crate) async fn heard(shard: &mut Shard) -> String {
 pub(crate) async fn text(shard: &mut Shard, wanted: impl Fn(&Value) -> bool) -> Value {
     let search = async {
         loop {
-            if let Some(Ok(Message::Text(text))) = shard.next().await {
+            if let Some(Ok(Message::Text(text))) = futures_util::StreamExt::next(shard).await {
                 let Ok(value) = serde_json::from_str(&text) else { continue };
                 if wanted(&value) {
                     return value;
@@ -146,7 +153,7 @@ pub(crate) async fn text(shard: &mut Shard, wanted: impl Fn(&Value) -> bool) -> 
 
 /// Polls a shard to its end.
 pub(crate) async fn end(shard: &mut Shard) -> ShardState {
-    let search = async { while shard.next().await.is_some() {} };
+    let search = async { while futures_util::StreamExt::next(shard).await.is_some() {} };
     tokio::time::timeout(WATCHDOG, search).await.expect("the shard ends");
     shard.state()
 }

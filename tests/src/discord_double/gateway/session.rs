@@ -129,7 +129,7 @@ impl Sessions {
         intents: u64,
     ) -> String {
         self.counter += 1;
-        let id = format!("{:032x}", (self.counter << 64 | u64::from(std::process::id())) as u128);
+        let id = format!("{:016x}{:016x}", std::process::id(), self.counter);
         let state = SessionState {
             id: id.clone(),
             shard,

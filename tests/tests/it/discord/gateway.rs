@@ -28,7 +28,10 @@ async fn a_shard_identifies_and_hears() {
     let event = until(&mut shard, |event| matches!(event, Event::MessageCreate(_))).await;
     let Event::MessageCreate(message) = event else { unreachable!("nothing else was wanted") };
     assert_eq!((message.id.get(), message.content.as_str()), (said.0, "hello <@1>"));
-    assert_eq!((message.kind, message.guild_id.map(|id| id.get())), (MessageType::Regular, Some(scene.guild.0)));
+    assert_eq!(
+        (message.kind, message.guild_id.map(|id| id.get())),
+        (MessageType::Regular, Some(scene.guild.0))
+    );
     assert!(message.member.is_some() && !message.author.bot);
     let noted = scene.happened("identify", |what| matches!(what, What::Identified { .. })).await;
     let What::Identified { shard: [0, 1], intents, too_soon: false, .. } = noted.what else {
