@@ -192,15 +192,7 @@ async fn connections_may_be_turned_away_or_left_without_a_word() {
 #[tokio::test]
 async fn shards_hear_their_own_guilds_alone() {
     let scene = Scene::new().await;
-    let shards = [0, 1].map(|number| {
-        let config = scene.config().queue(twilight_gateway::queue::InMemoryQueue::new(
-            2,
-            1000,
-            std::time::Duration::from_secs(1),
-            1000,
-        ));
-        Shard::with_config(ShardId::new(number, 2), config.build())
-    });
+    let shards = [0, 1].map(|number| Shard::with_config(ShardId::new(number, 2), scene.config().build()));
     let [mut first, mut second] = shards;
     until(&mut first, |event| matches!(event, Event::Ready(_))).await;
     until(&mut second, |event| matches!(event, Event::Ready(_))).await;
