@@ -153,8 +153,7 @@ impl Emoji {
             let id = id.parse().ok()?;
             return (!name.is_empty()).then(|| Emoji { id: Some(id), name: name.to_owned() });
         }
-        let is_unicode = !text.is_empty() && text.chars().any(|c| !c.is_ascii());
-        is_unicode.then(|| Emoji { id: None, name: text.to_owned() })
+        (!text.is_ascii()).then(|| Emoji { id: None, name: text.to_owned() })
     }
 }
 

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use klbr_tests::discord_double::{Asked, Control, DiscordDouble, Noted, Snowflake, What};
 use serde_json::Value;
+use twilight_gateway::queue::InMemoryQueue;
 use twilight_gateway::{
     ConfigBuilder, Event, EventTypeFlags, Intents, Message, Shard, ShardId, ShardState, StreamExt as _,
 };
@@ -72,10 +73,12 @@ impl Scene {
             .build()
     }
 
-    /// Settings for a twilight shard, all intents but presences.
+    /// Settings for a twilight shard with all intents, which waits for nobody before it identifies.
     pub(crate) fn config(&self) -> ConfigBuilder {
         let ready = self.double.ready();
-        ConfigBuilder::new(ready.token.clone(), Intents::all()).proxy_url(ready.gateway.clone())
+        let at_once = InMemoryQueue::new(0, 0, Duration::ZERO, 0);
+        let config = ConfigBuilder::new(ready.token.clone(), Intents::all()).queue(at_once);
+        config.proxy_url(ready.gateway.clone())
     }
 
     pub(crate) fn shard(&self) -> Shard {
