@@ -272,7 +272,9 @@ impl State {
         if say.missed {
             self.world.insert(message);
         } else {
-            self.post(message, None);
+            // Discord's own clients give each message a snowflake for a nonce.
+            let nonce = json!(id.to_string());
+            self.post(message, Some(&nonce));
         }
         Ok(id)
     }
