@@ -53,7 +53,7 @@ pub(in super::super) struct Dispatch {
 pub struct Tricks {
     /// Never given to any session: missed for good.
     pub drop: usize,
-    /// Numbered and kept, but not written: only a resume brings them.
+    /// Numbered and kept, but not written: only a resume from before them brings them.
     pub lose: usize,
     /// Written twice, with one number.
     pub duplicate: usize,

@@ -90,7 +90,12 @@ async fn what_is_lost_on_the_way_comes_with_the_resume() {
     let mut shard = scene.identified().await;
     let tricks = Tricks { lose: 1, ..Default::default() };
     scene.control().tricks(tricks).await.unwrap();
+    let seen = shard.session().unwrap().sequence();
     scene.say("lost").await;
+    // What was written after it comes; it does not.
+    scene.control().cut(CutHow::Heartbeat).await.unwrap();
+    until(&mut shard, |event| matches!(event, Event::GatewayHeartbeatAck)).await;
+    assert_eq!(shard.session().unwrap().sequence(), seen);
     scene.control().cut(CutHow::Cut).await.unwrap();
     assert_eq!(heard(&mut shard).await, "lost");
 }
