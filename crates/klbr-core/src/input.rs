@@ -7,7 +7,7 @@ use crate::action::{Attempt, Delivery, Outcome};
 use crate::event::{Body, NewEvent};
 use crate::ids::{ActionId, Epoch, EventId, Fence};
 use crate::model::{Delta, Failure, Request, Sampled};
-use crate::policy::{Answer, HookFailure, Question};
+use crate::policy::{Answer, HookFailure, Observed, Question};
 use crate::record::Stamped;
 use crate::time::Timestamp;
 
@@ -69,6 +69,11 @@ pub enum Input {
         answer: Result<Answer, HookFailure>,
         /// How long it took.
         elapsed: Duration,
+    },
+    /// An observer has dealt with records.
+    Observed {
+        /// How far it has come, and what it wants done.
+        observed: Box<Observed>,
     },
     /// The deadline that [`Agent::next_deadline`](crate::input) named has come.
     Deadline,

@@ -408,6 +408,32 @@ pub enum Record {
         /// How long it took.
         elapsed: Duration,
     },
+    /// An observer has dealt with every record up to one; what it wanted done is recorded in front of this.
+    ObserverAdvanced {
+        /// Its name.
+        observer: Arc<str>,
+        /// The record.
+        through: Seq,
+        /// Why it could not deal with that one, when it was given up.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        gave_up: Option<Arc<str>>,
+    },
+    /// Something is to be said to the agent at a later moment.
+    Scheduled {
+        /// When.
+        at: Timestamp,
+        /// What names it.
+        key: Arc<str>,
+        /// What is said.
+        text: Arc<str>,
+    },
+    /// The moment came, and what was to be said was admitted.
+    ScheduleKept {
+        /// When it was due.
+        at: Timestamp,
+        /// What names it.
+        key: Arc<str>,
+    },
     /// An answer came to a command that had been superseded, and was dropped.
     LateDropped {
         /// What it would have been.

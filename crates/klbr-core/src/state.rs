@@ -46,6 +46,11 @@ pub struct State {
     /// none.
     pub(crate) manifest: Option<Arc<str>>,
     pub(crate) bound: Option<Arc<Bindings>>,
+    /// How far each observer has come.
+    pub(crate) observers: BTreeMap<Arc<str>, Seq>,
+    /// What is to be said to the agent, by when and by what names it.
+    #[serde(with = "schedule")]
+    pub(crate) schedule: BTreeMap<(Timestamp, Arc<str>), Arc<str>>,
     pub(crate) inbox: Inbox,
     pub(crate) ledger: Ledger,
     pub(crate) aliases: Conversations,
@@ -266,6 +271,8 @@ impl State {
             soul: None,
             manifest: None,
             bound: None,
+            observers: BTreeMap::new(),
+            schedule: BTreeMap::new(),
             inbox: Inbox::default(),
             ledger: Ledger::default(),
             aliases: Conversations::default(),
@@ -292,5 +299,25 @@ impl State {
             Phase::Turn(turn) => Some(turn),
             Phase::Resting { .. } | Phase::Waiting(_) => None,
         }
+    }
+}
+
+/// A map whose keys are no text, as a list of its entries.
+mod schedule {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::time::Timestamp;
+
+    type Schedule = BTreeMap<(Timestamp, Arc<str>), Arc<str>>;
+
+    pub(super) fn serialize<S: Serializer>(schedule: &Schedule, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(schedule)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Schedule, D::Error> {
+        Vec::deserialize(deserializer).map(|entries: Vec<_>| entries.into_iter().collect())
     }
 }

@@ -1,5 +1,6 @@
 //! How an agent is doing, as plain data for people and APIs.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -181,6 +182,11 @@ impl Agent {
         };
         let items = &state.attention;
         items.pending().rev().chain(items.decided().rev()).take(limit).map(attended).collect()
+    }
+
+    /// How far each observer has come.
+    pub fn observers(&self) -> &BTreeMap<Arc<str>, Seq> {
+        &self.state().observers
     }
 
     /// The conversations that have an alias.

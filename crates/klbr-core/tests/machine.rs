@@ -255,6 +255,8 @@ fn describe(record: &Record) -> String {
         Record::Activated { epoch, manifest, bound, .. } => {
             format!("{epoch} {} binds {}", manifest.as_deref().unwrap_or("nothing"), bound.len())
         }
+        Record::ObserverAdvanced { observer, through, .. } => format!("{observer} through {through}"),
+        Record::Scheduled { key, .. } | Record::ScheduleKept { key, .. } => key.to_string(),
         Record::Ended { action, end, .. } => format!("{action} {end:?}"),
         Record::Declined { event } => event.to_string(),
         Record::Marked { item, status, action, decider, .. } => {

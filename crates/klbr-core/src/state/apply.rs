@@ -427,6 +427,15 @@ impl State {
                 self.stale_prefix = Some(BreakCause::Refused);
                 self.turn_mut()?.events.clear();
             }
+            Record::ObserverAdvanced { observer, through, .. } => {
+                self.observers.insert(observer.clone(), *through);
+            }
+            Record::Scheduled { at, key, text } => {
+                self.schedule.insert((*at, key.clone()), text.clone());
+            }
+            Record::ScheduleKept { at, key } => {
+                self.schedule.remove(&(*at, key.clone())).ok_or("it was not scheduled")?;
+            }
             Record::Decided { .. }
             | Record::LateDropped { .. }
             | Record::ClockHeld { .. }
