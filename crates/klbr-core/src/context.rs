@@ -22,7 +22,7 @@ pub mod reasoning;
 mod recall;
 mod table;
 
-pub use answer::{Answer, Change, Dedupe, Output, Patch, Read, Recall};
+pub use answer::{Answer, Change, Dedupe, Output, Patch, Read, Recall, Remembered};
 pub use cap::Limits;
 pub use content::Content;
 pub use hygiene::{Changed, Entry, Hygiene, ReadRow, Seen, Trace, Unseen};

@@ -1,9 +1,9 @@
 //! What reaches an agent, and what an agent then wants done.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::action::{Attempt, Delivery, Outcome};
+use crate::context::prefix::Facts;
 use crate::event::{Body, NewEvent};
 use crate::ids::{ActionId, EventId, Fence};
 use crate::model::{Delta, Failure, Request, Sampled};
@@ -28,8 +28,8 @@ pub enum Input {
         fence: Fence,
         /// The bodies, in the order in which they were asked for.
         bodies: Vec<Body>,
-        /// The pinned memories, oldest first.
-        pinned: Vec<Arc<str>>,
+        /// What the prompt and the notes are made from, as it is now; the date is the machine's own business.
+        facts: Box<Facts>,
     },
     /// A piece of a reply.
     Delta {

@@ -15,12 +15,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{Class, End, FrameContext};
 use crate::context::Hygiene;
+use crate::context::prefix::Prefix;
 use crate::event::{Conversation, Header};
 use crate::ids::{ActionId, Epoch, EventId, FrameId, Seq, StepId, TurnId};
 use crate::ledger::Ledger;
 use crate::model::Parameters;
 use crate::policy::NudgeKind;
-use crate::record::{BreakCause, TurnCause};
+use crate::record::TurnCause;
 use crate::time::Timestamp;
 
 pub use apply::FoldError;
@@ -44,7 +45,8 @@ pub struct State {
     pub(crate) ledger: Ledger,
     pub(crate) aliases: Vec<(Conversation, Arc<str>)>,
     pub(crate) transcript: Transcript,
-    pub(crate) stale_prefix: Option<BreakCause>,
+    /// The prefix in force, and what the model knows of the things that may change.
+    pub(crate) prefix: Prefix,
     pub(crate) phase: Phase,
     /// Effects whose call was answered before they ended.
     pub(crate) open_effects: BTreeMap<ActionId, Effect>,
@@ -61,8 +63,6 @@ pub struct State {
     pub(crate) last_happening: Timestamp,
     /// What the next frame says it was interrupted by.
     pub(crate) interrupted_by: Option<Arc<str>>,
-    /// The date that the transcript last told.
-    pub(crate) told_date: Option<Arc<str>>,
     /// Events that a preempted turn gave back and that still wait.
     pub(crate) still_open: BTreeSet<EventId>,
 }
@@ -243,7 +243,7 @@ impl State {
             ledger: Ledger::default(),
             aliases: Vec::new(),
             transcript: Transcript::default(),
-            stale_prefix: Some(BreakCause::First),
+            prefix: Prefix::new(),
             phase: Phase::Resting { since: Timestamp(0), quiet: true, timed_out: false },
             open_effects: BTreeMap::new(),
             compaction: Compaction::default(),
@@ -253,7 +253,6 @@ impl State {
             idle_waits: 0,
             last_happening: Timestamp(0),
             interrupted_by: None,
-            told_date: None,
             still_open: BTreeSet::new(),
         }
     }

@@ -7,5 +7,6 @@ mod context;
 mod context_prefix;
 mod context_properties;
 mod machine;
+mod notes;
 #[cfg(feature = "testkit")]
 mod runtime;

@@ -9,6 +9,7 @@ use klbr_core::action::{ActionSpec, Attempt, Class, Delivery, FailureKind, Outco
 use klbr_core::agent::{Agent, wait_tool};
 use klbr_core::config::Config;
 use klbr_core::context;
+use klbr_core::context::prefix::Facts;
 use klbr_core::event::{Body, Control, NewEvent, Priority, Source, SourceKind};
 use klbr_core::ids::{ActionId, EventId, Fence};
 use klbr_core::input::{Command, Input};
@@ -42,6 +43,8 @@ pub(super) struct World {
     tame: bool,
     /// How often the one file was changed, by whomever.
     version: u64,
+    /// What the host knows beside the conversation.
+    facts: Facts,
     judge: Judge,
     outcome: Outcome,
 }
@@ -75,6 +78,7 @@ impl World {
             fail_commit: false,
             tame: false,
             version: 0,
+            facts: Facts { memory: vec![(1, "pinned".to_owned())], ..Facts::default() },
             judge: Judge::default(),
             outcome: Outcome::default(),
         }
@@ -152,6 +156,24 @@ impl World {
                 self.fail_commit = true;
                 Ok(())
             }
+            Op::Change(which) => {
+                self.change(which);
+                Ok(())
+            }
+        }
+    }
+
+    /// The person changes something that the model is told of by a note, or by the next prefix.
+    fn change(&mut self, which: u8) {
+        let text = format!("version {which}");
+        match which % 4 {
+            0 => {
+                self.facts.mode = format!("mode {which}");
+                self.facts.mode_text = text;
+            }
+            1 => self.facts.memory.push((u64::from(which) + 2, text)),
+            2 => self.facts.memory.clear(),
+            _ => self.facts.instructions = vec![("AGENTS.md".to_owned(), text)],
         }
     }
 
@@ -283,7 +305,7 @@ impl World {
                 let body =
                     |event: &EventId| self.bodies.get(event).cloned().ok_or(format!("{event} has no body"));
                 let bodies = events.iter().map(body).collect::<Result<_, _>>()?;
-                Input::Loaded { fence, bodies, pinned: vec!["pinned".into()] }
+                Input::Loaded { fence, bodies, facts: Box::new(self.facts.clone()) }
             }
             Command::Sample { fence, request } => self.sampled(fence, &request, choice),
             Command::Act { fence, attempt } => self.acted(fence, &attempt, choice)?,

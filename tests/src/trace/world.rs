@@ -109,7 +109,7 @@ impl<'t> World<'t> {
             let input = match command {
                 Command::Load { fence, events } => {
                     let bodies = events.iter().filter_map(|event| self.bodies.get(event).cloned()).collect();
-                    Input::Loaded { fence, bodies, pinned: Vec::new() }
+                    Input::Loaded { fence, bodies, facts: Box::default() }
                 }
                 Command::Sample { fence, request } => {
                     let usage = self.count(*request, ask).await?;

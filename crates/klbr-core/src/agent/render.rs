@@ -11,7 +11,8 @@ use crate::time::Timestamp;
 /// What a frame says besides its events.
 pub(super) struct Surroundings<'a> {
     pub(super) interrupted_by: Option<&'a str>,
-    pub(super) date: Option<&'a str>,
+    /// What has changed since the model was told.
+    pub(super) note: Option<Block>,
 }
 
 /// Renders a selection; the bodies stand in the order of its events.
@@ -19,7 +20,7 @@ pub(super) fn frame(
     state: &State,
     selection: &Selection,
     bodies: &[Body],
-    surroundings: &Surroundings<'_>,
+    surroundings: Surroundings<'_>,
 ) -> String {
     let mut blocks = Vec::new();
     if let Some(by) = surroundings.interrupted_by {
@@ -47,9 +48,7 @@ pub(super) fn frame(
         }
     }
     blocks.extend(open.map(|(_, block)| block));
-    if let Some(date) = surroundings.date {
-        blocks.push(Block::new(Name::SessionNote).text(format!("Today is {date}.")));
-    }
+    blocks.extend(surroundings.note);
     render(&blocks)
 }
 
@@ -64,7 +63,7 @@ pub(super) fn instructions(text: &str) -> Arc<str> {
 }
 
 /// The day of an instant in UTC, as a note tells it.
-pub(super) fn date(at: Timestamp) -> Arc<str> {
+pub(super) fn date(at: Timestamp) -> String {
     at.to_string().split('T').next().unwrap_or_default().into()
 }
 

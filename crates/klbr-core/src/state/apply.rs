@@ -11,6 +11,8 @@ use super::{
     Turn, Wait,
 };
 use crate::action::{End, FailureKind};
+use crate::context::Trace;
+use crate::context::prefix::{Facts, Topic};
 use crate::event::SourceKind;
 use crate::ids::{ActionId, EventId};
 use crate::ledger::Fate;
@@ -99,24 +101,23 @@ impl State {
                     self.inbox.remove(*event).ok_or("the event does not wait")?;
                 }
             }
-            Record::PrefixMade { generation, system, tools, .. } => {
-                self.transcript.generation = *generation;
+            Record::PrefixMade { cause, system, tools, facts, .. } => {
+                self.prefix.renew(*cause);
+                self.prefix.made(facts);
                 self.transcript.system = system.clone();
                 self.transcript.tools = tools.clone();
-                self.stale_prefix = None;
             }
             Record::SoulChanged { epoch, text } => {
                 self.epoch = *epoch;
                 self.soul = Some(text.clone());
-                self.stale_prefix.get_or_insert(BreakCause::Instructions);
+                self.prefix.renew(BreakCause::Instructions);
             }
             Record::Reset => {
                 self.transcript.replace(Vec::new(), 0);
                 self.hygiene.take_back(|_| true);
-                self.stale_prefix = Some(BreakCause::Reset);
+                self.prefix.renew(BreakCause::Reset);
                 self.compaction = Compaction::default();
                 self.interrupted_by = None;
-                self.told_date = None;
                 self.idle_waits = 0;
                 self.still_open.clear();
             }
@@ -138,10 +139,14 @@ impl State {
                     self.compaction.attempts = 0;
                 }
             }
-            Record::FrameMade { frame, addition, events, context, audience, text, date } => {
+            Record::FrameMade { frame, addition, events, context, audience, text, date, told } => {
                 self.last_frame = *frame;
-                if date.is_some() {
-                    self.told_date.clone_from(date);
+                if let Some(date) = date {
+                    let facts = Facts { date: date.to_string(), ..Facts::default() };
+                    self.prefix.heard(Topic::Date, &facts);
+                }
+                if let Some(told) = told {
+                    told.topics.iter().for_each(|topic| self.prefix.heard(*topic, &told.facts));
                 }
                 let mut headers = Vec::new();
                 for event in events {
@@ -384,7 +389,7 @@ impl State {
                 // A step's results are inserted together: those at the end are the newest there are.
                 let last = self.hygiene.last().map_or(0, |id| id.number());
                 self.hygiene.take_back(|id| id.number() + results > last);
-                self.stale_prefix = Some(BreakCause::Refused);
+                self.prefix.renew(BreakCause::Refused);
                 self.turn_mut()?.events.clear();
             }
             Record::Decided { .. }
@@ -419,6 +424,9 @@ impl State {
         end: Option<End>,
     ) -> Result<(), &'static str> {
         self.hygiene.apply(&result.entry());
+        if let Trace::Remembered { memory, pinned } = &result.trace {
+            self.prefix.remembered(*memory, pinned.as_deref());
+        }
         let ran = !matches!(&end, Some(End::Failed { why: FailureKind::NotRun | FailureKind::Invalid }));
         let call = self.call_mut(action)?;
         let (name, arguments) = (call.name.clone(), call.arguments.clone());
@@ -507,9 +515,8 @@ impl State {
         if let Some(last) = self.hygiene.last() {
             self.hygiene.compacted(last);
         }
-        self.stale_prefix = Some(BreakCause::Compaction);
+        self.prefix.renew(BreakCause::Compaction);
         self.compaction = Compaction::default();
-        self.told_date = None;
         self.still_open.clear();
         Ok(())
     }

@@ -6,13 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::reasoning;
 use crate::hash::Hash;
-use crate::ids::Generation;
 use crate::model::Message;
 
 /// A prefix and what follows it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Transcript {
-    pub(crate) generation: Generation,
     pub(crate) system: Arc<str>,
     pub(crate) tools: Arc<str>,
     /// The model of the last turn, whose cache the transcript is warm in.

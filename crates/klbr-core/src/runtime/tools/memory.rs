@@ -10,6 +10,7 @@ use serde::Deserialize;
 use super::history::store_failed;
 use crate::action::{Class, FailureKind, Outcome, Resource};
 use crate::block::escape;
+use crate::context::{Answer, Remembered};
 use crate::runtime::store::{Memory, MemoryChange};
 use crate::runtime::tool::{CallContext, Tool};
 
@@ -106,7 +107,12 @@ impl Tool for MemoryTool {
                     Operation::Forget => "Forgotten",
                     Operation::Add | Operation::Search | Operation::Update | Operation::Pin => "Remembered",
                 };
-                Outcome::confirmed(format!("{done}: {}", list(std::slice::from_ref(&memory))))
+                let is_pinned = memory.pinned && !matches!(call.operation, Operation::Forget);
+                Outcome::answered(Answer::Remembered(Remembered {
+                    id: memory.id,
+                    pinned: is_pinned.then(|| memory.text.to_string()),
+                    text: format!("{done}: {}", list(std::slice::from_ref(&memory))),
+                }))
             }
             Ok(None) => refused("there is no memory of that id"),
             Err(error) => store_failed(&error),
