@@ -9,7 +9,7 @@ use klbr_core::action::{ActionSpec, Class, Delivery, FailureKind, Outcome, Resou
 use klbr_core::config::Config;
 use klbr_core::event::{Author, Body, NewEvent, Priority, Source, SourceKind};
 use klbr_core::model::ToolDefinition;
-use klbr_core::runtime::channel::Channel;
+use klbr_core::runtime::channel::{Channel, ChannelSettings};
 use klbr_core::runtime::tool::arguments;
 use klbr_core::runtime::{AgentBuilder, AgentHandle};
 use klbr_core::testkit::{MemoryStore, Scripted, ScriptedModel};
@@ -30,8 +30,8 @@ impl Channel for Lines {
         "lines"
     }
 
-    fn alias_prefix(&self) -> &str {
-        "l"
+    fn settings(&self) -> ChannelSettings {
+        ChannelSettings { alias_prefix: "l".into(), ..ChannelSettings::default() }
     }
 
     fn delivery_action(&self) -> ActionSpec {

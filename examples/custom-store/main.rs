@@ -11,7 +11,7 @@ use klbr_core::ledger::Ledger;
 use klbr_core::record::Stamped;
 use klbr_core::runtime::AgentBuilder;
 use klbr_core::runtime::store::{
-    Checkpoint, Commit, Hit, Kept, Memory, MemoryChange, Search, Store, StoreError,
+    AdapterEntry, Checkpoint, Commit, Hit, Kept, Memory, MemoryChange, Search, Store, StoreError,
 };
 use klbr_core::testkit::{MemoryStore, Scripted, ScriptedModel};
 use klbr_core::time::Timestamp;
@@ -89,6 +89,24 @@ impl<S: Store> Store for Counting<S> {
 
     async fn pinned(&self, agent: &AgentName) -> Result<Vec<Memory>, StoreError> {
         self.inner.pinned(agent).await
+    }
+
+    async fn keep_adapter(
+        &self,
+        agent: &AgentName,
+        instance: &str,
+        changes: Vec<(String, Option<Vec<u8>>)>,
+    ) -> Result<(), StoreError> {
+        self.inner.keep_adapter(agent, instance, changes).await
+    }
+
+    async fn adapter(
+        &self,
+        agent: &AgentName,
+        instance: &str,
+        prefix: &str,
+    ) -> Result<Vec<AdapterEntry>, StoreError> {
+        self.inner.adapter(agent, instance, prefix).await
     }
 
     async fn agents(&self) -> Result<Vec<AgentName>, StoreError> {

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Answer, Seen};
+use crate::event::Conversation;
 use crate::ids::ActionId;
 use crate::model::ToolDefinition;
 use crate::time::Timestamp;
@@ -51,6 +52,11 @@ pub enum Role {
     },
     /// The yield that asks for a durable wakeup. Run by the core itself.
     Wait,
+    /// Decides about an attention item of this channel. Run by the core itself.
+    Mark {
+        /// The channel's instance name.
+        channel: Arc<str>,
+    },
 }
 
 /// What an action touches, so that two calls on one thing run in order.
@@ -158,27 +164,51 @@ pub struct Outcome {
     /// What it answers, where that is more than a text: the call's result is made of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Box<Answer>>,
+    /// What a delivery has said where; also of one that failed after its first part (`C-EFF-4`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<Box<Sent>>,
+}
+
+/// What a delivery has said where, as its channel tells it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Sent {
+    /// Where.
+    pub conversation: Conversation,
+    /// The external id of the message that it refers to, if it refers to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<Arc<str>>,
+    /// The attention item that the call named, if it named one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<Arc<str>>,
+    /// The external ids of the messages that were made, in order.
+    pub messages: Vec<Arc<str>>,
 }
 
 impl Outcome {
     /// It happened, with this to show for it.
     pub fn confirmed(observation: impl Into<Arc<str>>) -> Self {
-        Outcome { end: End::Confirmed, observation: observation.into(), answer: None }
+        Outcome { end: End::Confirmed, observation: observation.into(), answer: None, sent: None }
+    }
+
+    /// It was said, there.
+    pub fn sent(observation: impl Into<Arc<str>>, sent: Sent) -> Self {
+        Outcome { sent: Some(Box::new(sent)), ..Outcome::confirmed(observation) }
     }
 
     /// It happened, and this is its answer.
     pub fn answered(answer: Answer) -> Self {
-        Outcome { end: End::Confirmed, observation: answer.gist().into(), answer: Some(Box::new(answer)) }
+        let observation: Arc<str> = answer.gist().into();
+        Outcome { answer: Some(Box::new(answer)), ..Outcome::confirmed(observation) }
     }
 
     /// It failed.
     pub fn failed(why: FailureKind, observation: impl Into<Arc<str>>) -> Self {
-        Outcome { end: End::failed(why), observation: observation.into(), answer: None }
+        Outcome { end: End::failed(why), ..Outcome::confirmed(observation) }
     }
 
     /// It cannot be known.
     pub fn unknown(observation: impl Into<Arc<str>>) -> Self {
-        Outcome { end: End::Unknown, observation: observation.into(), answer: None }
+        Outcome { end: End::Unknown, ..Outcome::confirmed(observation) }
     }
 }
 
@@ -198,6 +228,8 @@ pub struct Attempt {
     pub deadline: Timestamp,
     /// The frame that defaults are resolved against.
     pub frame: FrameContext,
+    /// Every conversation that has an alias.
+    pub conversations: Conversations,
     /// The files that the agent knows: one that it has not seen as it is, it does not change.
     pub seen: Seen,
 }
@@ -207,17 +239,47 @@ pub struct Attempt {
 pub struct FrameContext {
     /// The only conversation of the frame; none when it has several or none at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub destination: Option<crate::event::Conversation>,
-    /// The newest message of each conversation in the frame, by its external id.
+    pub destination: Option<Conversation>,
+    /// What a reply would refer to in each conversation of the frame: the newest message that addresses the
+    /// agent, else the newest at all. One that a confirmed delivery has answered is gone (`B-ATT-3`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub anchors: Vec<Anchor>,
+}
+
+/// The conversations that have an alias, in the order in which they were given (`B-DIS-5`). Cheap to clone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Conversations(Arc<Vec<(Conversation, Arc<str>)>>);
+
+impl Conversations {
+    /// The alias of a conversation, if it has been given one.
+    pub fn alias(&self, conversation: &Conversation) -> Option<&Arc<str>> {
+        self.iter().find(|(known, _)| *known == conversation).map(|(_, alias)| alias)
+    }
+
+    /// The conversation of a channel that has this alias, written `d1` or `conv:d1`.
+    pub fn named(&self, instance: &str, alias: &str) -> Option<&Conversation> {
+        let alias = alias.strip_prefix("conv:").unwrap_or(alias);
+        let is_it =
+            |(known, name): &(&Conversation, &Arc<str>)| &*known.instance == instance && &***name == alias;
+        self.iter().find(is_it).map(|(known, _)| known)
+    }
+
+    /// Every conversation with its alias.
+    pub fn iter(&self) -> impl Iterator<Item = (&Conversation, &Arc<str>)> {
+        self.0.iter().map(|(conversation, alias)| (conversation, alias))
+    }
+
+    pub(crate) fn add(&mut self, conversation: Conversation, alias: Arc<str>) {
+        Arc::make_mut(&mut self.0).push((conversation, alias));
+    }
 }
 
 /// What a reply in a conversation would refer to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Anchor {
     /// The conversation.
-    pub conversation: crate::event::Conversation,
+    pub conversation: Conversation,
     /// The happening's name at its source.
     pub external_id: Arc<str>,
 }

@@ -4,6 +4,7 @@
 //! file; this one owns the way in and the way out.
 
 mod admit;
+mod attention;
 mod calls;
 mod compact;
 mod control;
@@ -128,7 +129,8 @@ impl Agent {
         let batch = self.state.turn().is_none().then(|| self.live.batch_due()).flatten();
         // What is due and has not been done waits for something else, which will bring it about.
         let ahead = |due: &Timestamp| *due > self.live.now;
-        [phase, batch, self.live.decision_deadline(), self.live.compaction_retry]
+        let ageing = self.next_to_age().map(|(due, _)| due);
+        [phase, batch, ageing, self.live.decision_deadline(), self.live.compaction_retry]
             .into_iter()
             .flatten()
             .filter(ahead)
@@ -175,7 +177,7 @@ impl Agent {
         if self.live.stopping {
             return false;
         }
-        if self.take_control() || self.preempt() {
+        if self.take_control() || self.preempt() || self.age_attention() {
             return true;
         }
         match self.state.phase {

@@ -29,8 +29,8 @@ pub struct Config {
     pub context_tokens: u64,
     /// The registry, in the order in which the model is told of it.
     pub actions: Vec<ActionSpec>,
-    /// The prefix of each channel's conversation aliases, by instance name (`C-EVT-2`).
-    pub alias_prefixes: BTreeMap<Arc<str>, Arc<str>>,
+    /// What each channel tells of itself, by instance name.
+    pub channels: BTreeMap<Arc<str>, ChannelSettings>,
     /// The slots that have an owner, with the time each may take.
     pub bound: BTreeMap<Slot, Duration>,
     /// Actions that are listed though they cannot be used now, with what a call of one is answered.
@@ -53,7 +53,7 @@ impl Config {
             tool_choice: ToolChoice::Auto,
             context_tokens: 32_768,
             actions: Vec::new(),
-            alias_prefixes: BTreeMap::new(),
+            channels: BTreeMap::new(),
             bound: BTreeMap::new(),
             unavailable: BTreeMap::new(),
             results: context::Limits::default(),
@@ -70,8 +70,37 @@ impl Config {
     pub fn delivery_action(&self, channel: &str) -> Option<&str> {
         self.actions.iter().find_map(|spec| match &spec.role {
             Role::Delivery { channel: instance } if &**instance == channel => Some(spec.name()),
-            Role::Delivery { .. } | Role::Ordinary | Role::Wait => None,
+            Role::Delivery { .. } | Role::Ordinary | Role::Wait | Role::Mark { .. } => None,
         })
+    }
+}
+
+/// What a channel tells the core of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChannelSettings {
+    /// The prefix of its conversations' aliases, such as `d` (`C-EVT-2`).
+    pub alias_prefix: Arc<str>,
+    /// How it wants to be used; goes with the 1st, 7th, 13th … frame of its messages, and with any of five or
+    /// more (`B-DIS-4`).
+    pub instructions: Option<Arc<str>>,
+    /// How long its chatter is gathered before it may wake the agent.
+    pub batch_delay: Duration,
+    /// Whether its chatter wakes the agent at all; otherwise it is shown with what does.
+    pub wakes_on_ambient: bool,
+    /// How long an attention item that was shown stays undecided before it ages; for ever when there is none
+    /// (`B-ATT-2`).
+    pub pending_timeout: Option<Duration>,
+}
+
+impl Default for ChannelSettings {
+    fn default() -> Self {
+        ChannelSettings {
+            alias_prefix: "c".into(),
+            instructions: None,
+            batch_delay: Duration::from_secs(8),
+            wakes_on_ambient: true,
+            pending_timeout: Some(Duration::from_secs(600)),
+        }
     }
 }
 
@@ -90,7 +119,7 @@ pub struct Limits {
     pub parallel: usize,
     /// Age at which an intended effect fails as stale instead of being made (`C-EFF-3`).
     pub effect_expiry: Duration,
-    /// How long ambient events are gathered.
+    /// How long ambient events of no channel are gathered.
     pub batch_delay: Duration,
     /// Events of one frame, at most (`C-FRM-1`).
     pub frame_events: usize,

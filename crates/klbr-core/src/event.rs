@@ -7,7 +7,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::attention::Mark;
 use crate::ids::{ActionId, EventId};
+use crate::record::Audience;
 use crate::time::Timestamp;
 
 /// What sort of place an event comes from. Only `Operator` is trusted.
@@ -107,6 +109,8 @@ pub enum Control {
         /// Whether it may be made.
         allow: bool,
     },
+    /// Decides about an attention item. Ends nothing.
+    Mark(Mark),
 }
 
 impl Control {
@@ -119,12 +123,13 @@ impl Control {
             Control::Compact => "compact",
             Control::Soul { .. } => "soul update",
             Control::Resolve { .. } => "resolve",
+            Control::Mark(_) => "mark",
         }
     }
 }
 
 /// Where a message was said, as its channel names the place.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Conversation {
     /// The channel's instance name.
     pub instance: Arc<str>,
@@ -139,6 +144,58 @@ pub struct Author {
     pub id: Arc<str>,
     /// The name as the channel shows it.
     pub name: Arc<str>,
+}
+
+/// Which kind of address made an attention item (`B-ATT-1`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Bucket {
+    /// Said to the agent alone.
+    Dm,
+    /// Said where others listen, naming the agent.
+    Mention,
+}
+
+impl Bucket {
+    /// The bucket in one word, as blocks and APIs write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Bucket::Dm => "dm",
+            Bucket::Mention => "mention",
+        }
+    }
+}
+
+/// What an event does to an older one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// It is the older one's newer version.
+    Edited,
+    /// The older one was taken back.
+    Deleted,
+    /// Someone reacted to the older one.
+    Reacted,
+}
+
+impl Change {
+    /// The change in one word, as blocks write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Change::Edited => "edited",
+            Change::Deleted => "deleted",
+            Change::Reacted => "reacted",
+        }
+    }
+}
+
+/// The older event that an event is about (`C-EVT-2`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Amends {
+    /// The older event's external id, at the same source.
+    pub of: Arc<str>,
+    /// What is done to it.
+    pub change: Change,
 }
 
 /// What a model is shown of an event. Not kept in memory: it is loaded to render a frame.
@@ -175,6 +232,10 @@ pub struct NewEvent {
     pub conversation: Option<Conversation>,
     /// What a model is shown of it.
     pub body: Body,
+    /// How it addresses the agent, where that asks for a decision of the agent's (`B-ATT-1`).
+    pub attention: Option<Bucket>,
+    /// The older event that it is about.
+    pub amends: Option<Amends>,
     /// The command, for [`Priority::Control`] and only for it.
     pub control: Option<Control>,
 }
@@ -188,6 +249,8 @@ impl NewEvent {
             priority: Priority::Operator,
             conversation: None,
             body: Body::text(text),
+            attention: None,
+            amends: None,
             control: None,
         }
     }
@@ -200,6 +263,8 @@ impl NewEvent {
             priority: Priority::Control,
             conversation: None,
             body: Body::text(control.verb()),
+            attention: None,
+            amends: None,
             control: Some(control),
         }
     }
@@ -217,8 +282,25 @@ impl NewEvent {
             priority,
             conversation: None,
             body,
+            attention: None,
+            amends: None,
             control: None,
         }
+    }
+
+    /// The same event, as something that the agent is to decide about (`B-ATT-1`).
+    #[must_use]
+    pub fn for_attention(self, bucket: Bucket) -> Self {
+        NewEvent { attention: Some(bucket), ..self }
+    }
+
+    /// The same event, about the older one with the external id `of`.
+    ///
+    /// An edit of a message that still waits is shown in its place; a deletion withdraws it. What comes after
+    /// the message was shown is shown as an event of its own (`C-EVT-2`).
+    #[must_use]
+    pub fn amending(self, of: impl Into<Arc<str>>, change: Change) -> Self {
+        NewEvent { amends: Some(Amends { of: of.into(), change }), ..self }
     }
 
     /// The same event, said in `conversation`.
@@ -301,9 +383,31 @@ pub struct Header {
     /// How often a preempted turn has given it back (`C-FRM-3`).
     #[serde(default)]
     pub returned: u8,
+    /// How it addresses the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attention: Option<Bucket>,
+    /// The older event that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amends: Option<Amends>,
+    /// The older event that it is shown together with, because neither had been shown when it came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub joins: Option<EventId>,
     /// The command, for [`Priority::Control`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
+}
+
+impl Header {
+    /// What names the happening.
+    pub fn key(&self) -> EventKey {
+        EventKey { instance: self.source.instance.clone(), external_id: self.external_id.clone() }
+    }
+
+    /// Who has to be spoken to so that it is answered.
+    pub(crate) fn audience(&self) -> Audience {
+        let conversation = self.conversation.as_ref().map(|conversation| conversation.id.clone());
+        Audience { channel: self.source.instance.clone(), conversation }
+    }
 }
 
 #[cfg(test)]

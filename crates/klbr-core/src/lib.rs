@@ -4,6 +4,7 @@
 
 pub mod action;
 pub mod agent;
+pub mod attention;
 pub mod block;
 pub mod config;
 pub mod context;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Priority, SourceKind};
+use crate::event::{Bucket, Priority, SourceKind};
 use crate::ids::{ActionId, EventId, TurnId};
 
 /// One replaceable decision. A slot has one owner at most.
@@ -24,6 +24,9 @@ pub enum Slot {
     /// How long ambient events are gathered before that question.
     #[serde(rename = "attention.batch_delay")]
     BatchDelay,
+    /// Whether an attention item that was shown long enough stops waiting for a decision.
+    #[serde(rename = "attention.age")]
+    Age,
     /// When an agent that yielded without a wait is woken.
     #[serde(rename = "turn.idle")]
     Idle,
@@ -57,6 +60,7 @@ impl Slot {
             Slot::EventPriority => "event.priority",
             Slot::Wake => "attention.wake",
             Slot::BatchDelay => "attention.batch_delay",
+            Slot::Age => "attention.age",
             Slot::Idle => "turn.idle",
             Slot::Nudge => "turn.nudge",
             Slot::Plan => "model.plan",
@@ -75,6 +79,7 @@ impl Slot {
             Slot::EventPriority
             | Slot::Wake
             | Slot::BatchDelay
+            | Slot::Age
             | Slot::Idle
             | Slot::Nudge
             | Slot::Plan
@@ -106,6 +111,8 @@ pub enum Question {
     Wake {
         /// How many ambient events wait.
         waiting: usize,
+        /// Whether one of them comes from a place whose chatter wakes the agent.
+        configured: bool,
     },
     /// [`Slot::BatchDelay`].
     #[serde(rename = "attention.batch_delay")]
@@ -114,6 +121,18 @@ pub enum Question {
         waiting: usize,
         /// The configured delay in milliseconds.
         configured_ms: u64,
+    },
+    /// [`Slot::Age`].
+    #[serde(rename = "attention.age")]
+    Age {
+        /// The message's name at its source, such as `msg:123`.
+        item: Arc<str>,
+        /// The source's instance name.
+        instance: Arc<str>,
+        /// How it addresses the agent.
+        bucket: Bucket,
+        /// How long ago it was first shown, in milliseconds.
+        shown_ms: u64,
     },
     /// [`Slot::Idle`].
     #[serde(rename = "turn.idle")]
@@ -185,6 +204,7 @@ impl Question {
             Question::EventPriority { .. } => Slot::EventPriority,
             Question::Wake { .. } => Slot::Wake,
             Question::BatchDelay { .. } => Slot::BatchDelay,
+            Question::Age { .. } => Slot::Age,
             Question::Idle { .. } => Slot::Idle,
             Question::Nudge { .. } => Slot::Nudge,
             Question::Plan { .. } => Slot::Plan,
@@ -200,7 +220,8 @@ impl Question {
     pub fn default_answer(&self) -> Answer {
         match self {
             Question::EventPriority { priority, .. } => Answer::Priority(*priority),
-            Question::Wake { waiting } => Answer::Yes(*waiting > 0),
+            Question::Wake { waiting, configured } => Answer::Yes(*waiting > 0 && *configured),
+            Question::Age { .. } => Answer::Yes(true),
             Question::BatchDelay { configured_ms, .. } => Answer::Delay { millis: *configured_ms },
             Question::Idle { yields } => Answer::Delay { millis: idle_delay(*yields).as_millis() as u64 },
             Question::Nudge { text, .. } => Answer::Text(Some(text.clone())),
@@ -241,7 +262,7 @@ impl Question {
                 Err("a delivery's arguments are a JSON object".to_owned())
             }
             (Question::EventPriority { .. }, Answer::Priority(_))
-            | (Question::Wake { .. } | Question::CompactWhen { .. }, Answer::Yes(_))
+            | (Question::Wake { .. } | Question::Age { .. } | Question::CompactWhen { .. }, Answer::Yes(_))
             | (Question::Idle { .. } | Question::BatchDelay { .. }, Answer::Delay { .. })
             | (
                 Question::Nudge { .. } | Question::DeliveryFormat(_) | Question::CompactPrompt { .. },
@@ -394,7 +415,13 @@ mod tests {
                 instance: "d".into(),
                 priority: Priority::Ambient,
             },
-            Question::Wake { waiting: 1 },
+            Question::Wake { waiting: 1, configured: true },
+            Question::Age {
+                item: "msg:1".into(),
+                instance: "d".into(),
+                bucket: Bucket::Dm,
+                shown_ms: 600_000,
+            },
             Question::BatchDelay { waiting: 1, configured_ms: 8000 },
             Question::Idle { yields: 3 },
             Question::Nudge { kind: NudgeKind::Idle, text: "x".into() },

@@ -12,7 +12,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::action::{Class, End, FrameContext};
+use crate::action::{Class, End, FrameContext, Sent};
+use crate::attention::{Decider, Response, Status};
 use crate::context::prefix::{Facts, Told};
 use crate::context::proof::Difference;
 use crate::event::{Conversation, Header, Priority};
@@ -71,6 +72,25 @@ pub enum Record {
     Folded {
         /// The events.
         events: Vec<EventId>,
+    },
+    /// A source took back what had not been shown yet (`C-EVT-2`).
+    Withdrawn {
+        /// The message, what had been made of it since, and the event that took it back.
+        events: Vec<EventId>,
+    },
+    /// Somebody decided about an attention item (`B-ATT-2`).
+    Marked {
+        /// The event that made the item.
+        item: EventId,
+        /// What has become of it.
+        status: Status,
+        /// What was done about it.
+        action: Response,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<Arc<str>>,
+        /// Who decided.
+        decider: Decider,
     },
 
     /// A prefix was made: what every request begins with from here on.
@@ -145,8 +165,8 @@ pub enum Record {
         events: Vec<EventId>,
         /// What deliveries resolve their defaults against.
         context: FrameContext,
-        /// Who is owed a delivery: channel instances, `local` for the operator (`C-YLD-5`).
-        audience: Vec<Arc<str>>,
+        /// Who is owed a delivery (`C-YLD-5`).
+        audience: Vec<Audience>,
         /// The message as rendered.
         text: Arc<str>,
         /// The date that it tells, in histories that recorded nothing else of a note.
@@ -388,6 +408,40 @@ pub struct Delivered {
     pub channel: Arc<str>,
     /// The delivery's arguments, as they ran.
     pub arguments: Arc<str>,
+    /// What its channel told of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<Box<Sent>>,
+}
+
+/// Someone who is spoken to: everyone in a conversation, or whoever a channel reaches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Audience {
+    /// The channel's instance name; `local` for the operator.
+    pub channel: Arc<str>,
+    /// The conversation, by its channel's id; the whole channel when there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<Arc<str>>,
+}
+
+impl Delivered {
+    /// Who was spoken to.
+    pub fn audience(&self) -> Audience {
+        let conversation = self.sent.as_ref().map(|sent| sent.conversation.id.clone());
+        Audience { channel: self.channel.clone(), conversation }
+    }
+}
+
+impl Audience {
+    /// Whoever a channel reaches.
+    pub fn of_channel(channel: Arc<str>) -> Self {
+        Audience { channel, conversation: None }
+    }
+
+    /// Whether speaking to this one reaches `other`.
+    pub fn reaches(&self, other: &Audience) -> bool {
+        self.channel == other.channel
+            && (self.conversation.is_none() || self.conversation == other.conversation)
+    }
 }
 
 /// Why a prefix is made: the closed list of `C-PFX-1`.

@@ -4,6 +4,7 @@
 
 mod apply;
 mod archive;
+pub(crate) mod attention;
 pub(crate) mod inbox;
 pub(crate) mod transcript;
 
@@ -13,15 +14,15 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::action::{Class, End, FrameContext};
+use crate::action::{Class, Conversations, End, FrameContext};
 use crate::context::Hygiene;
 use crate::context::prefix::Prefix;
-use crate::event::{Conversation, Header};
+use crate::event::Header;
 use crate::ids::{ActionId, Epoch, EventId, FrameId, Seq, StepId, TurnId};
 use crate::ledger::Ledger;
 use crate::model::Parameters;
 use crate::policy::NudgeKind;
-use crate::record::TurnCause;
+use crate::record::{Audience, TurnCause};
 use crate::time::Timestamp;
 
 pub use apply::FoldError;
@@ -43,7 +44,11 @@ pub struct State {
     pub(crate) soul: Option<Arc<str>>,
     pub(crate) inbox: Inbox,
     pub(crate) ledger: Ledger,
-    pub(crate) aliases: Vec<(Conversation, Arc<str>)>,
+    pub(crate) aliases: Conversations,
+    /// What was addressed to the agent, and what became of it.
+    pub(crate) attention: attention::Items,
+    /// Frames with messages of each channel since its instructions were last in front of the model.
+    pub(crate) batches: BTreeMap<Arc<str>, u64>,
     pub(crate) transcript: Transcript,
     /// The prefix in force, and what the model knows of the things that may change.
     pub(crate) prefix: Prefix,
@@ -102,10 +107,10 @@ pub(crate) struct Turn {
     pub(crate) cause: TurnCause,
     pub(crate) frame: Option<FrameId>,
     pub(crate) context: FrameContext,
-    /// Channels whose people are owed a delivery.
-    pub(crate) audience: Vec<Arc<str>>,
-    /// Channels that something was said through in this turn, or may have been.
-    pub(crate) addressed: BTreeSet<Arc<str>>,
+    /// Who is owed a delivery.
+    pub(crate) audience: Vec<Audience>,
+    /// Who was spoken to in this turn, or may have been.
+    pub(crate) addressed: Vec<Audience>,
     pub(crate) model: Arc<str>,
     pub(crate) effort: Option<Arc<str>>,
     pub(crate) epoch: Epoch,
@@ -228,6 +233,13 @@ pub(crate) struct CompactionRequest {
     pub(crate) model: Arc<str>,
 }
 
+impl Turn {
+    /// Who is owed a delivery and has had none.
+    pub(crate) fn owed(&self) -> impl Iterator<Item = &Audience> {
+        self.audience.iter().filter(|owed| !self.addressed.iter().any(|one| one.reaches(owed)))
+    }
+}
+
 impl State {
     pub(crate) fn new() -> Self {
         State {
@@ -241,7 +253,9 @@ impl State {
             soul: None,
             inbox: Inbox::default(),
             ledger: Ledger::default(),
-            aliases: Vec::new(),
+            aliases: Conversations::default(),
+            attention: attention::Items::default(),
+            batches: BTreeMap::new(),
             transcript: Transcript::default(),
             prefix: Prefix::new(),
             phase: Phase::Resting { since: Timestamp(0), quiet: true, timed_out: false },
@@ -255,11 +269,6 @@ impl State {
             interrupted_by: None,
             still_open: BTreeSet::new(),
         }
-    }
-
-    /// The alias of a conversation, if it has been given one.
-    pub(crate) fn alias(&self, conversation: &Conversation) -> Option<&Arc<str>> {
-        self.aliases.iter().find(|(known, _)| known == conversation).map(|(_, alias)| alias)
     }
 
     pub(crate) fn turn(&self) -> Option<&Turn> {

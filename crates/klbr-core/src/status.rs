@@ -5,8 +5,10 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::action::Conversations;
 use crate::agent::Agent;
-use crate::event::{Header, Priority, SourceKind};
+use crate::attention::{self, Decision, Item, Response, Shown};
+use crate::event::{Bucket, Header, Priority, SourceKind};
 use crate::ids::{ActionId, AgentName, Epoch, EventId, Generation, Seq, StepId, TurnId};
 use crate::ledger::Ledger;
 use crate::state::{EffectStatus, Phase, Progress, Stage};
@@ -122,7 +124,60 @@ pub struct Waiting {
     pub bytes: u32,
 }
 
+/// One attention item.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Attended {
+    /// The event that made it.
+    pub event: EventId,
+    /// The message's name at its source, such as `msg:123`.
+    pub item: Arc<str>,
+    /// The source's instance name.
+    pub instance: Arc<str>,
+    /// The alias of its conversation.
+    pub conversation: Option<Arc<str>>,
+    /// How it addresses the agent.
+    pub bucket: Bucket,
+    /// What has become of it.
+    pub status: attention::Status,
+    /// What was done about it.
+    pub action: Response,
+    /// Why.
+    pub note: Option<Arc<str>>,
+    /// When it was admitted, in UTC milliseconds.
+    #[schemars(with = "i64")]
+    pub at: Timestamp,
+    /// When it was first shown, once it was.
+    pub shown: Option<Shown>,
+    /// Who decided, once someone has.
+    pub decided: Option<Decision>,
+}
+
 impl Agent {
+    /// What was addressed to the agent: undecided items first, each kind newest first, at most `limit`.
+    pub fn attention(&self, limit: usize) -> Vec<Attended> {
+        let state = self.state();
+        let attended = |item: &Item| Attended {
+            event: item.event,
+            item: item.key.external_id.clone(),
+            instance: item.key.instance.clone(),
+            conversation: item.conversation.as_ref().and_then(|one| state.aliases.alias(one)).cloned(),
+            bucket: item.bucket,
+            status: item.status,
+            action: item.action,
+            note: item.note.clone(),
+            at: item.at,
+            shown: item.shown,
+            decided: item.decided.clone(),
+        };
+        let items = &state.attention;
+        items.pending().rev().chain(items.decided().rev()).take(limit).map(attended).collect()
+    }
+
+    /// The conversations that have an alias.
+    pub fn conversations(&self) -> &Conversations {
+        &self.state().aliases
+    }
+
     /// How the agent is doing.
     pub fn status(&self) -> Status {
         let state = self.state();
@@ -157,7 +212,7 @@ impl Agent {
             source: header.source.kind,
             instance: header.source.instance.clone(),
             priority: header.priority,
-            conversation: header.conversation.as_ref().and_then(|c| state.alias(c)).cloned(),
+            conversation: header.conversation.as_ref().and_then(|c| state.aliases.alias(c)).cloned(),
             at: header.at,
             bytes: header.bytes,
         };

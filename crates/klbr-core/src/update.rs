@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::action::End;
+use crate::attention::{Decider, Response, Status};
 use crate::event::{Priority, SourceKind};
 use crate::ids::{ActionId, Epoch, EventId, FrameId, Generation, Seq, StepId, TurnId};
 use crate::model::{Delta, Usage};
@@ -60,6 +61,19 @@ pub enum Happening {
         priority: Priority,
         /// What names it at its source.
         external_id: Arc<str>,
+    },
+    /// Somebody decided about an attention item.
+    Marked {
+        /// The event that made the item.
+        item: EventId,
+        /// What has become of it.
+        status: Status,
+        /// What was done about it.
+        action: Response,
+        /// Why.
+        note: Option<Arc<str>>,
+        /// Who decided.
+        decider: Decider,
     },
     /// A command of the operator's was carried out.
     Consumed {
@@ -261,6 +275,13 @@ fn happening(record: &Record) -> Option<Happening> {
             external_id: event.external_id.clone(),
         },
         Record::Consumed { event } => Happening::Consumed { event: *event },
+        Record::Marked { item, status, action, note, decider } => Happening::Marked {
+            item: *item,
+            status: *status,
+            action: *action,
+            note: note.clone(),
+            decider: decider.clone(),
+        },
         Record::FrameMade { frame, events, text, .. } => {
             Happening::Shown { frame: *frame, events: events.clone(), text: text.clone() }
         }
@@ -325,6 +346,7 @@ fn happening(record: &Record) -> Option<Happening> {
         Record::Aliased { .. }
         | Record::Reprioritised { .. }
         | Record::Folded { .. }
+        | Record::Withdrawn { .. }
         | Record::CompactionWanted
         | Record::StepRequested { .. }
         | Record::StepRetried { .. }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use expect_test::{Expect, expect};
 use klbr_core::action::{ActionSpec, Class, FailureKind, Outcome, Resource, Role};
 use klbr_core::agent::{Agent, wait_tool};
-use klbr_core::config::Config;
+use klbr_core::config::{ChannelSettings, Config};
 use klbr_core::context::prefix::Facts;
 use klbr_core::event::{Body, Control, NewEvent, Priority, Source, SourceKind};
 use klbr_core::ids::{EventId, Fence};
@@ -48,7 +48,7 @@ pub(crate) fn check_with(
 /// A new agent under a script.
 pub(crate) fn begun(configure: impl FnOnce(&mut Config)) -> Script {
     let mut config = Config::new("ada".parse().unwrap(), "m");
-    config.alias_prefixes.insert("chat".into(), "d".into());
+    config.channels.insert("chat".into(), ChannelSettings { alias_prefix: "d".into(), ..Default::default() });
     let delivery = |channel: &str| Role::Delivery { channel: channel.into() };
     config.actions = vec![
         action("local_send", delivery("local"), Class::Idempotent, false),

@@ -10,13 +10,13 @@ use klbr_core::ids::{AgentName, EventId, Seq};
 use klbr_core::ledger::{Fate, Ledger};
 use klbr_core::record::Stamped;
 use klbr_core::runtime::store::history::{call_result, fitting};
-use klbr_core::runtime::store::{Checkpoint, Hit, Kept, Memory, Search};
+use klbr_core::runtime::store::{AdapterEntry, Checkpoint, Hit, Kept, Memory, Search};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::{Outcome, damaged};
 use crate::lane::Queued;
 use crate::row::{AgentRow, RECORDS, RecordRow, Unpacker, event_body, last_seq, number_of, parse_name};
-use crate::tables::{all_memories, checkpoints};
+use crate::tables::{self, all_memories, checkpoints};
 
 /// Something to be read and answered.
 pub(crate) type Job = Box<dyn FnOnce(&Reader) + Send>;
@@ -137,6 +137,15 @@ impl Reader {
         self.view(agent, |conn, agent| {
             Ok(all_memories(conn, agent)?.into_iter().filter(|memory| memory.pinned).collect())
         })
+    }
+
+    pub(crate) fn adapter(
+        &self,
+        agent: &AgentName,
+        instance: &str,
+        prefix: &str,
+    ) -> Outcome<Vec<AdapterEntry>> {
+        self.view(agent, |conn, agent| tables::adapter(conn, agent, instance, prefix))
     }
 
     pub(crate) fn agents(&self) -> Outcome<Vec<AgentName>> {

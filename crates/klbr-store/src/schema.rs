@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const CHECKED: u64 = 256 << 20;
 
 /// The scripts that make a database, in order; the schema's version is how many of them have run.
-pub(crate) const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql")];
+pub(crate) const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
 /// A store that could not be opened. Nothing was lost: what was there is still there, where the error says.
 #[derive(Debug, thiserror::Error)]
@@ -325,13 +325,14 @@ pub(crate) fn unavailable(
 mod tests {
     use super::*;
 
+    const FIRST: &[&str] = &[MIGRATIONS[0]];
     const NEXT: &str = "ALTER TABLE agents ADD COLUMN colour TEXT; UPDATE agents SET colour = 'blue';";
     const BROKEN: &str = "UPDATE agents SET name = 'lost'; INSERT INTO nowhere VALUES (1);";
 
     fn old_home() -> (tempfile::TempDir, PathBuf) {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("klbr.db");
-        let conn = open(&path, Options::default(), MIGRATIONS).unwrap();
+        let conn = open(&path, Options::default(), FIRST).unwrap();
         conn.execute("INSERT INTO agents (name) VALUES ('ada')", []).unwrap();
         (home, path)
     }
@@ -349,12 +350,12 @@ mod tests {
     fn a_migration_copies_the_database_first() {
         let (home, path) = old_home();
         assert!(copies(home.path()).is_empty(), "a new database has nothing to lose");
-        let steps = [MIGRATIONS, &[NEXT, "UPDATE agents SET colour = colour || '!'"]].concat();
+        let steps = [FIRST, &[NEXT, "UPDATE agents SET colour = colour || '!'"]].concat();
         let conn = open(&path, Options::default(), &steps).unwrap();
         let colour: String = conn.query_row("SELECT colour FROM agents", [], |row| row.get(0)).unwrap();
         assert_eq!((version(&conn), &*colour), (3, "blue!"));
         let [copy] = &copies(home.path())[..] else { panic!("one copy") };
-        let old = open(copy, Options { access: Access::Read, ..Options::default() }, MIGRATIONS).unwrap();
+        let old = open(copy, Options { access: Access::Read, ..Options::default() }, FIRST).unwrap();
         assert_eq!(version(&old), 1);
         drop(open(&path, Options::default(), &steps).unwrap());
         assert_eq!(copies(home.path()).len(), 1, "nothing to migrate, nothing to copy");
@@ -363,7 +364,7 @@ mod tests {
     #[test]
     fn a_broken_migration_changes_nothing() {
         let (home, path) = old_home();
-        let steps = [MIGRATIONS, &[NEXT, BROKEN]].concat();
+        let steps = [FIRST, &[NEXT, BROKEN]].concat();
         let error = open(&path, Options::default(), &steps).unwrap_err();
         assert!(matches!(error, OpenError::Migration { to: 3, .. }), "{error:?}");
         let conn = open(&path, Options::default(), &steps[..2]).unwrap();
@@ -371,7 +372,7 @@ mod tests {
         assert_eq!((version(&conn), &*name), (2, "ada"), "each step is a transaction of its own");
         drop(conn);
         assert_eq!(copies(home.path()).len(), 1);
-        let error = open(&path, Options::default(), MIGRATIONS).unwrap_err();
+        let error = open(&path, Options::default(), FIRST).unwrap_err();
         assert!(matches!(error, OpenError::TooNew { found: 2, known: 1, .. }), "{error:?}");
         let reading = Options { access: Access::Read, ..Options::default() };
         let error = open(&path, reading, &steps).unwrap_err();
@@ -386,10 +387,10 @@ mod tests {
         std::fs::write(log_of(&path), b"a log that was left behind").unwrap();
         let replaced = replace(&fresh, &path).unwrap().unwrap();
         assert!(replaced.exists() && !log_of(&path).exists());
-        drop(open(&path, Options::default(), MIGRATIONS).unwrap());
+        drop(open(&path, Options::default(), FIRST).unwrap());
         // As if the process had ended between the two moves.
         std::fs::remove_file(&path).unwrap();
-        let error = open(&path, Options::default(), MIGRATIONS).unwrap_err();
+        let error = open(&path, Options::default(), FIRST).unwrap_err();
         assert!(matches!(&error, OpenError::SetAside { aside, .. } if *aside == replaced), "{error:?}");
     }
 }

@@ -9,7 +9,7 @@ use klbr_core::ids::{AgentName, EventId, Seq};
 use klbr_core::ledger::Ledger;
 use klbr_core::record::Stamped;
 use klbr_core::runtime::store::{
-    Checkpoint, Commit, Hit, Kept, Memory, MemoryChange, Search, Store, StoreError,
+    AdapterEntry, Checkpoint, Commit, Hit, Kept, Memory, MemoryChange, Search, Store, StoreError,
 };
 use klbr_core::time::Timestamp;
 use tokio::sync::oneshot;
@@ -197,6 +197,26 @@ impl Store for SqliteStore {
     async fn pinned(&self, agent: &AgentName) -> Result<Vec<Memory>, StoreError> {
         let agent = agent.clone();
         self.read(&self.short, move |reader| reader.pinned(&agent)).await
+    }
+
+    async fn keep_adapter(
+        &self,
+        agent: &AgentName,
+        instance: &str,
+        changes: Vec<(String, Option<Vec<u8>>)>,
+    ) -> Result<(), StoreError> {
+        let (agent, instance) = (agent.clone(), instance.to_owned());
+        self.write(move |tables| tables.keep_adapter(&agent, &instance, &changes)).await
+    }
+
+    async fn adapter(
+        &self,
+        agent: &AgentName,
+        instance: &str,
+        prefix: &str,
+    ) -> Result<Vec<AdapterEntry>, StoreError> {
+        let (agent, instance, prefix) = (agent.clone(), instance.to_owned(), prefix.to_owned());
+        self.read(&self.short, move |reader| reader.adapter(&agent, &instance, &prefix)).await
     }
 
     async fn agents(&self) -> Result<Vec<AgentName>, StoreError> {

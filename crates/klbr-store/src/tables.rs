@@ -1,5 +1,6 @@
 //! The tables as the writer changes them. Every change is part of a transaction that the writer begins and ends.
 
+mod adapter;
 mod checkpoint;
 mod commit;
 mod index;
@@ -16,6 +17,7 @@ use crate::options::Durability;
 use crate::row::{AgentRow, parse_name};
 use crate::writer::{Change, copy_log};
 
+pub(crate) use adapter::adapter;
 pub(crate) use checkpoint::checkpoints;
 pub(crate) use memory::all as all_memories;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use klbr_core::action::{ActionSpec, Attempt, Class, Delivery, FailureKind, Outcome as End, Resource, Role};
 use klbr_core::agent::{Agent, wait_tool};
-use klbr_core::config::Config;
+use klbr_core::config::{ChannelSettings, Config};
 use klbr_core::context;
 use klbr_core::context::prefix::Facts;
 use klbr_core::event::{Body, Control, NewEvent, Priority, Source, SourceKind};
@@ -574,7 +574,7 @@ fn config(rng: &mut Rng) -> Config {
         spec("absent", Role::Ordinary, Class::Irreversible, true, Resource::None),
     ];
     config.unavailable.insert("absent".into(), "not now".into());
-    config.alias_prefixes.insert("chat".into(), "d".into());
+    config.channels.insert("chat".into(), ChannelSettings { alias_prefix: "d".into(), ..Default::default() });
     let slots = [
         Slot::EventPriority,
         Slot::Wake,

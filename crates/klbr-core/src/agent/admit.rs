@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::Agent;
 use super::live::{Batch, Then};
-use crate::event::{Conversation, Header, NewEvent, Priority};
+use crate::event::{Change, Conversation, Header, NewEvent, Priority};
+use crate::ids::EventId;
 use crate::input::Command;
 use crate::policy::{Question, Slot};
 use crate::record::Record;
@@ -16,8 +17,9 @@ impl Agent {
     }
 
     /// Records an event, and lets policy say how urgent it is where it may.
-    pub(super) fn admit(&mut self, event: NewEvent) -> crate::ids::EventId {
+    pub(super) fn admit(&mut self, event: NewEvent) -> EventId {
         let id = self.state.last_event.next();
+        let (joins, change) = self.joins(&event);
         if let Some(conversation) = &event.conversation {
             self.alias(conversation);
         }
@@ -33,15 +35,40 @@ impl Agent {
             at: self.now(),
             bytes: u32::try_from(event.body.text.len()).unwrap_or(u32::MAX),
             returned: 0,
+            attention: event.attention,
+            amends: event.amends,
+            joins,
             control: event.control,
         };
         self.step.bodies.push((id, event.body));
         self.record(Record::Admitted { event: header.clone(), held });
         self.note_arrival();
-        if held {
+        if let (Some(older), Some(Change::Deleted)) = (joins, change) {
+            self.withdraw(older);
+        } else if held {
             self.ask_priority(&header);
         }
         id
+    }
+
+    /// The event that an event is shown together with: the older version of itself, while that has never been
+    /// shown (`C-EVT-2`).
+    fn joins(&self, event: &NewEvent) -> (Option<EventId>, Option<Change>) {
+        let Some(amends) = &event.amends else { return (None, None) };
+        let older = self.state.inbox.find(&event.source.instance, &amends.of);
+        let joins = older.filter(|older| older.returned == 0).map(|older| older.id);
+        let is_version = amends.change != Change::Reacted;
+        (joins.filter(|_| is_version), Some(amends.change))
+    }
+
+    /// Takes a message back that was never shown, with its newer versions and with what took it back.
+    fn withdraw(&mut self, older: EventId) {
+        let of_it = |header: &&Header| header.id == older || header.joins == Some(older);
+        let inbox = &self.state.inbox;
+        let events = inbox.iter().chain(inbox.held()).filter(of_it).map(|header| header.id).collect();
+        // A frame that was being made of it is made anew.
+        self.live.loading.take_if(|loading| loading.selection.shows(older));
+        self.record(Record::Withdrawn { events });
     }
 
     /// Has policy say how urgent a held event is.
@@ -63,19 +90,23 @@ impl Agent {
         }
     }
 
-    pub(super) fn prioritise(&mut self, event: crate::ids::EventId, priority: Priority) {
+    pub(super) fn prioritise(&mut self, event: EventId, priority: Priority) {
+        if !self.state.inbox.is_held(event) {
+            return self.drop_late(format!("the priority of {event}, which was withdrawn"));
+        }
         self.record(Record::Reprioritised { event, priority });
         self.note_arrival();
     }
 
     /// Gives a conversation its alias, once and for good (`B-DIS-5`).
     fn alias(&mut self, conversation: &Conversation) {
-        if self.state.alias(conversation).is_some() {
+        if self.state.aliases.alias(conversation).is_some() {
             return;
         }
-        let prefix = self.config.alias_prefixes.get(&conversation.instance).map_or("c", |prefix| &**prefix);
-        let given = |(_, alias): &(Conversation, Arc<str>)| {
-            alias.strip_prefix(prefix).and_then(|number| number.parse::<u64>().ok())
+        let channel = self.config.channels.get(&conversation.instance).cloned().unwrap_or_default();
+        let prefix = channel.alias_prefix;
+        let given = |(_, alias): (&Conversation, &Arc<str>)| {
+            alias.strip_prefix(&*prefix).and_then(|number| number.parse::<u64>().ok())
         };
         let number = self.state.aliases.iter().filter_map(given).max().unwrap_or(0) + 1;
         let alias = format!("{prefix}{number}").into();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Agent;
 use super::live::{Judged, Then};
-use crate::action::{ActionSpec, Attempt, Delivery, End, FailureKind, Outcome, Role};
+use crate::action::{ActionSpec, Attempt, Delivery, End, FailureKind, FrameContext, Outcome, Role, Sent};
 use crate::context::{Answer, Dedupe, Output};
 use crate::event::{Body, NewEvent, Priority, Source, SourceKind};
 use crate::hash::Hash;
@@ -12,7 +12,7 @@ use crate::ids::{ActionId, Fence};
 use crate::input::Command;
 use crate::policy::{NudgeKind, Question, Review, Slot, Verdict};
 use crate::record::{Delivered, Record};
-use crate::state::{CallState, EffectStatus, Progress, Stage};
+use crate::state::{CallState, Effect, EffectStatus, Progress, Stage};
 
 /// What one call needs next.
 enum Next {
@@ -118,7 +118,7 @@ impl Agent {
             }
         };
         let wrapping_up = self.state.turn().is_some_and(|turn| turn.nudged.contains(&NudgeKind::WrapUp));
-        if wrapping_up && role == Role::Ordinary {
+        if wrapping_up && matches!(role, Role::Ordinary | Role::Mark { .. }) {
             let text = "Not run: the turn has reached its limit; only sending and waiting are left.";
             return self.settle(action, End::failed(FailureKind::NotRun), text, None);
         }
@@ -148,11 +148,15 @@ impl Agent {
         let Some((call, _)) = self.proposed(action) else { return };
         let Some(spec) = self.config.action(&call.name) else { return };
         let class = spec.class;
-        let channel = channel(spec);
+        let (channel, role) = (channel(spec), spec.role.clone());
         let judged = self.live.judged.get(&action);
         let arguments = judged.map_or(call.arguments, |judged| judged.arguments.clone());
-        match verdict {
-            Verdict::Allow => self.record(Record::Intended {
+        match (verdict, role) {
+            (Verdict::Allow, Role::Mark { channel }) => {
+                let (end, text) = self.mark_as_model(action, &channel, &arguments);
+                self.settle(action, end, text, None);
+            }
+            (Verdict::Allow, _) => self.record(Record::Intended {
                 action,
                 name: call.name,
                 arguments,
@@ -160,11 +164,11 @@ impl Agent {
                 channel,
                 epoch: self.state.epoch,
             }),
-            Verdict::Deny { reason } => {
+            (Verdict::Deny { reason }, _) => {
                 let text = format!("Denied: {reason}");
                 self.settle(action, End::failed(FailureKind::Denied), text, None);
             }
-            Verdict::Hold { reason } => {
+            (Verdict::Hold { reason }, _) => {
                 let text = format!("Held for review, {action}: {reason}");
                 let result = self.result(&Answer::text(text));
                 self.record(Record::Held { action, name: call.name, arguments, channel, reason, result });
@@ -199,6 +203,12 @@ impl Agent {
     /// Sends an attempt out: of a running call, or of an effect that the operator has allowed.
     pub(super) fn dispatch(&mut self, action: ActionId) {
         let Some((attempt, delivery)) = self.attempt_at_hand(action) else { return };
+        if let Some(Role::Mark { channel }) = self.config.action(&attempt.name).map(|spec| spec.role.clone())
+        {
+            // The operator has allowed what was held.
+            let (end, observation) = self.mark_as_model(action, &channel, &attempt.arguments);
+            return self.receipt(action, Outcome { end, ..Outcome::confirmed(observation) });
+        }
         let fence = self.fence();
         self.live.actions.insert(action, fence);
         self.command(match delivery {
@@ -235,6 +245,7 @@ impl Agent {
             number,
             deadline: self.now() + spec.map_or(std::time::Duration::ZERO, |spec| spec.deadline),
             frame: frame.clone(),
+            conversations: self.state.aliases.clone(),
             seen: self.state.hygiene.seen().clone(),
         };
         let channel = spec.and_then(channel);
@@ -252,12 +263,13 @@ impl Agent {
         }
         self.live.actions.remove(&action);
         self.live.reconciling.remove(&action);
-        let Outcome { end, observation, answer } = outcome;
         if self.state.open_effects.contains_key(&action) {
-            return self.receipt(action, end, observation);
+            return self.receipt(action, outcome);
         }
-        let Some(call) = self.call(action) else { return };
-        let delivered = self.delivered(&call.name, &call.arguments, &end);
+        let Some(call) = self.call(action).cloned() else { return };
+        let context = self.state.turn().map(|turn| turn.context.clone()).unwrap_or_default();
+        let Outcome { end, observation, answer, sent } = self.note_sent(action, &context, outcome);
+        let delivered = self.delivered(&call.name, &call.arguments, &end, sent);
         let plain = || {
             let dedupe = if end.is_confirmed() { Dedupe::of_tool(&call.name) } else { Dedupe::Never };
             Answer::Output(Output {
@@ -271,9 +283,24 @@ impl Agent {
         self.settle_with(action, end, &answer, delivered);
     }
 
-    fn delivered(&self, name: &str, arguments: &Arc<str>, end: &End) -> Option<Delivered> {
+    /// Marks what a delivery has answered, and says so in its observation.
+    fn note_sent(&mut self, action: ActionId, context: &FrameContext, mut outcome: Outcome) -> Outcome {
+        let marked = outcome.sent.as_ref().and_then(|sent| self.mark_as_sent(action, sent, context));
+        if let Some(marked) = marked {
+            outcome.observation = format!("{} {marked}", outcome.observation).into();
+        }
+        outcome
+    }
+
+    fn delivered(
+        &self,
+        name: &str,
+        arguments: &Arc<str>,
+        end: &End,
+        sent: Option<Box<Sent>>,
+    ) -> Option<Delivered> {
         let channel = channel(self.config.action(name)?)?;
-        end.is_confirmed().then(|| Delivered { channel, arguments: arguments.clone() })
+        end.is_confirmed().then(|| Delivered { channel, arguments: arguments.clone(), sent })
     }
 
     /// Ends an action whose call still waits for its result.
@@ -294,10 +321,13 @@ impl Agent {
 
     /// Ends an effect whose call was answered before. The model hears of it as an event: a failure or an
     /// unknown end at once, a confirmation with whatever is shown next (`C-REC-3`).
-    pub(super) fn receipt(&mut self, action: ActionId, end: End, observation: Arc<str>) {
-        let Some(effect) = self.state.open_effects.get(&action) else { return };
-        let (name, arguments) = (effect.name.clone(), effect.arguments.clone());
-        let delivered = self.delivered(&name, &arguments, &end);
+    pub(super) fn receipt(&mut self, action: ActionId, outcome: Outcome) {
+        let Some(Effect { name, arguments, context, .. }) = self.state.open_effects.get(&action).cloned()
+        else {
+            return;
+        };
+        let Outcome { end, observation, answer: _, sent } = self.note_sent(action, &context, outcome);
+        let delivered = self.delivered(&name, &arguments, &end, sent);
         let (word, priority) = match &end {
             End::Confirmed => ("confirmed", Priority::Ambient),
             End::Failed { .. } => ("failed", Priority::Directed),
@@ -332,7 +362,7 @@ impl Agent {
 fn channel(spec: &ActionSpec) -> Option<Arc<str>> {
     match &spec.role {
         Role::Delivery { channel } => Some(channel.clone()),
-        Role::Ordinary | Role::Wait => None,
+        Role::Ordinary | Role::Wait | Role::Mark { .. } => None,
     }
 }
 

@@ -1,10 +1,8 @@
 //! The operator's management commands: consumed at once, in order (`B-EVENT-2`, `C-SOUL`).
 
-use std::sync::Arc;
-
 use super::Agent;
 use super::interrupt::Unanswered;
-use crate::action::{End, FailureKind};
+use crate::action::{FailureKind, Outcome};
 use crate::event::{Control, Priority};
 use crate::ids::ActionId;
 use crate::record::{Record, WaitEnd};
@@ -31,6 +29,7 @@ impl Agent {
                 self.record(Record::SoulChanged { epoch: self.state.epoch.next(), text });
             }
             Some(Control::Resolve { action, allow }) => self.resolve(action, allow),
+            Some(Control::Mark(mark)) => self.mark_as_operator(&mark),
             // `NewEvent::validate` lets no event of this priority in without a command.
             None => {}
         }
@@ -60,8 +59,7 @@ impl Agent {
             self.record(Record::Attempted { action, number: 1 });
             self.dispatch(action);
         } else {
-            let observation: Arc<str> = "denied by the operator".into();
-            self.receipt(action, End::failed(FailureKind::Denied), observation);
+            self.receipt(action, Outcome::failed(FailureKind::Denied, "denied by the operator"));
         }
     }
 }

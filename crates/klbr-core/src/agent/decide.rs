@@ -83,6 +83,7 @@ impl Agent {
     fn decided(&mut self, then: Then, answer: Answer) {
         match (then, answer) {
             (Then::Prioritise(event), Answer::Priority(priority)) => self.prioritise(event, priority),
+            (Then::Age(event), Answer::Yes(ages)) => self.age(event, ages),
             (Then::DelayBatch, Answer::Delay { millis }) => {
                 let oldest = self.oldest_ambient().unwrap_or(self.now());
                 self.live.batch = Batch::Until(oldest + Duration::from_millis(millis));

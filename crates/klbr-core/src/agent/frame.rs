@@ -5,9 +5,14 @@ use std::sync::Arc;
 
 use super::Agent;
 use crate::action::{Anchor, FrameContext};
+use crate::attention::Item;
 use crate::event::{Conversation, Header, Priority, SourceKind};
 use crate::ids::EventId;
+use crate::record::Audience;
 use crate::time::Timestamp;
+
+/// How many undecided items a frame previews.
+const PREVIEW: usize = 6;
 
 /// What one frame shows.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +21,26 @@ pub(super) struct Selection {
     pub(super) events: Vec<Header>,
     /// Chatter that is counted instead.
     pub(super) folds: Vec<Fold>,
+    /// Some of what waits for a decision, oldest first (`B-DIS-4`).
+    pub(super) pending: Vec<Item>,
+}
+
+impl Selection {
+    /// Whether there is nothing to show.
+    pub(super) fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.folds.is_empty()
+    }
+
+    /// Whether an event is shown in full.
+    pub(super) fn shows(&self, event: EventId) -> bool {
+        self.events.iter().any(|header| header.id == event)
+    }
+
+    /// The events whose bodies are needed: those shown, then those that the preview quotes.
+    pub(super) fn bodies(&self) -> Vec<EventId> {
+        let quoted = self.pending.iter().filter(|item| !self.shows(item.event)).map(|item| item.newest);
+        self.events.iter().map(|header| header.id).chain(quoted).collect()
+    }
 }
 
 /// Old chatter of one place, counted in one line.
@@ -49,6 +74,9 @@ impl Agent {
         } else {
             self.select_external(&mut selection);
         }
+        if selection.events.iter().any(|header| header.source.kind == SourceKind::Channel) {
+            selection.pending = self.state.attention.pending().take(PREVIEW).cloned().collect();
+        }
         selection.events.extend(inbox.receipts().take(limits.frame_events).cloned());
         selection
     }
@@ -59,24 +87,44 @@ impl Agent {
         let directed = self.state.inbox.waiting(Priority::Directed).values();
         let ambient = self.state.inbox.waiting(Priority::Ambient).values();
         let events = directed.chain(ambient).filter(is_delivery).take(self.config.limits.frame_events);
-        Selection { events: events.cloned().collect(), folds: Vec::new() }
+        Selection { events: events.cloned().collect(), ..Selection::default() }
     }
 
     fn select_external(&self, selection: &mut Selection) {
         let limits = &self.config.limits;
-        let mut places: BTreeMap<Place, Vec<&Header>> = BTreeMap::new();
-        for priority in [Priority::Directed, Priority::Ambient] {
-            for header in self.state.inbox.waiting(priority).values() {
-                places.entry(header.place()).or_default().push(header);
+        let inbox = &self.state.inbox;
+        let waiting = || {
+            [Priority::Directed, Priority::Ambient].into_iter().flat_map(|one| inbox.waiting(one).values())
+        };
+        // What is a newer version of something that waits is shown with it.
+        let mut versions: BTreeMap<EventId, Vec<&Header>> = BTreeMap::new();
+        let joined = |header: &Header| header.joins.filter(|&older| inbox.contains(older));
+        for header in waiting() {
+            if let Some(older) = joined(header) {
+                versions.entry(older).or_default().push(header);
             }
+        }
+        let versions_of = |header: &Header| versions.get(&header.id).into_iter().flatten();
+        let mut places: BTreeMap<Place, Vec<&Header>> = BTreeMap::new();
+        for header in waiting().filter(|header| joined(header).is_none()) {
+            places.entry(header.place()).or_default().push(header);
         }
         let mut places: Vec<(Place, Vec<&Header>)> = places.into_iter().collect();
         for (place, events) in &mut places {
             events.sort_unstable_by_key(|header| header.id);
-            selection.folds.extend(self.fold(place, events));
+            let mut fold = self.fold(place, events);
+            if let Some(fold) = &mut fold {
+                let older = fold.events.clone();
+                fold.events.extend(older.iter().filter_map(|id| versions.get(id)).flatten().map(|h| h.id));
+            }
+            selection.folds.extend(fold);
         }
+        let is_directed = |header: &&&Header| {
+            header.priority == Priority::Directed
+                || versions_of(header).any(|version| version.priority == Priority::Directed)
+        };
         let urgency = |events: &[&Header]| {
-            let directed = events.iter().filter(|h| h.priority == Priority::Directed).map(|h| h.id).min();
+            let directed = events.iter().filter(is_directed).map(|h| h.id).min();
             let oldest = events.iter().map(|h| h.id).min();
             (directed.is_none(), directed.or(oldest))
         };
@@ -94,6 +142,7 @@ impl Agent {
                 }
                 bytes = bytes.saturating_sub(size);
                 selection.events.push(header.clone());
+                selection.events.extend(versions_of(header).copied().cloned());
             }
         }
     }
@@ -121,33 +170,38 @@ impl Agent {
 
 /// What deliveries of a turn resolve their defaults against: a destination only when there is exactly one.
 pub(super) fn context(events: &[Header]) -> FrameContext {
-    let mut anchors: Vec<Anchor> = Vec::new();
-    for header in events {
-        let Some(conversation) = &header.conversation else { continue };
-        match anchors.iter_mut().find(|anchor| anchor.conversation == *conversation) {
-            Some(anchor) => anchor.external_id = header.external_id.clone(),
-            None => anchors
-                .push(Anchor { conversation: conversation.clone(), external_id: header.external_id.clone() }),
+    let mut conversations: Vec<&Conversation> = Vec::new();
+    for conversation in events.iter().filter_map(|header| header.conversation.as_ref()) {
+        if !conversations.contains(&conversation) {
+            conversations.push(conversation);
         }
     }
-    let destination = match &anchors[..] {
-        [only] => Some(only.conversation.clone()),
+    let anchor = |conversation: &&Conversation| {
+        let is_message =
+            |header: &&Header| header.amends.is_none() && header.conversation.as_ref() == Some(*conversation);
+        let addressed = events.iter().filter(is_message).rfind(|h| h.priority == Priority::Directed);
+        let newest = addressed.or_else(|| events.iter().rfind(is_message))?;
+        let external_id = newest.external_id.clone();
+        Some(Anchor { conversation: (*conversation).clone(), external_id })
+    };
+    let destination = match conversations[..] {
+        [only] => Some(only.clone()),
         _ => None,
     };
-    FrameContext { destination, anchors }
+    FrameContext { destination, anchors: conversations.iter().filter_map(anchor).collect() }
 }
 
-/// The channels whose people are owed a delivery: whoever addressed the agent (`C-YLD-5`).
-pub(super) fn audience(events: &[Header]) -> Vec<Arc<str>> {
-    let mut audience: Vec<Arc<str>> = Vec::new();
+/// Who is owed a delivery: whoever addressed the agent (`C-YLD-5`).
+pub(super) fn audience(events: &[Header]) -> Vec<Audience> {
+    let mut audience: Vec<Audience> = Vec::new();
     for header in events {
         let owed = match (header.source.kind, header.priority) {
             (SourceKind::Operator, _) => true,
             (SourceKind::Channel, priority) => priority == Priority::Directed,
             (SourceKind::Timer | SourceKind::Job | SourceKind::Team | SourceKind::System, _) => false,
         };
-        if owed && !audience.contains(&header.source.instance) {
-            audience.push(header.source.instance.clone());
+        if owed && !audience.contains(&header.audience()) {
+            audience.push(header.audience());
         }
     }
     audience

@@ -6,7 +6,7 @@ use super::Agent;
 use super::live::Purpose;
 use crate::action::{Class, End, FailureKind};
 use crate::context::Answer;
-use crate::event::{Priority, SourceKind};
+use crate::event::{Header, Priority, SourceKind};
 use crate::ids::{ActionId, EventId, StepId};
 use crate::input::Command;
 use crate::model::Message;
@@ -166,7 +166,7 @@ impl Agent {
     /// still in view when the operator says more, and only then does not wait again.
     fn unanswered(&self, by: &str) -> Vec<EventId> {
         let Some(turn) = self.state.turn() else { return Vec::new() };
-        let is_open = |instance: &Arc<str>| !turn.addressed.contains(instance);
+        let is_open = |header: &Header| !turn.addressed.iter().any(|one| one.reaches(&header.audience()));
         turn.events
             .iter()
             .filter(|header| match header.source.kind {
@@ -174,7 +174,7 @@ impl Agent {
                 SourceKind::Operator => by != OPERATOR,
                 SourceKind::System => false,
             })
-            .filter(|header| header.returned < MAX_RETURNS && is_open(&header.source.instance))
+            .filter(|header| header.returned < MAX_RETURNS && is_open(header))
             .map(|header| header.id)
             .collect()
     }

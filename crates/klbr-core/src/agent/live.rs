@@ -30,6 +30,8 @@ pub(super) struct Live {
     /// Judged actions of the step that is being answered, with what they may run with.
     pub(super) judged: BTreeMap<ActionId, Judged>,
     pub(super) batch: Batch,
+    /// Items that policy does not let age.
+    pub(super) ageless: BTreeSet<EventId>,
     pub(super) idle_at: Option<Timestamp>,
     /// Nudges that policy does not want in this turn.
     pub(super) declined: BTreeSet<NudgeKind>,
@@ -84,6 +86,7 @@ pub(super) struct Pending {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
     Prioritise(EventId),
+    Age(EventId),
     DelayBatch,
     Wake,
     ScheduleIdle,
@@ -157,7 +160,7 @@ impl Live {
     /// Forgets what was asked for a turn that is over; answers that still come are late.
     pub(super) fn forget_turn(&mut self) {
         self.deciding.retain(|_, pending| match pending.then {
-            Then::Prioritise(_) | Then::DelayBatch | Then::Wake | Then::ScheduleIdle => true,
+            Then::Prioritise(_) | Then::Age(_) | Then::DelayBatch | Then::Wake | Then::ScheduleIdle => true,
             Then::Nudge(_)
             | Then::Open(_)
             | Then::Format(_)

@@ -1,5 +1,6 @@
 //! Between turns: what wakes the agent, and how a turn begins.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use super::Agent;
 use super::frame::{self, Selection};
 use super::live::{Batch, Loading, Plan, Purpose, Then};
 use super::render;
+use crate::config::ChannelSettings;
 use crate::context::prefix::Facts;
 use crate::event::{Body, Header, Priority, SourceKind};
 use crate::ids::Fence;
@@ -70,12 +72,13 @@ impl Agent {
         match self.live.batch {
             Batch::New if waiting > 0 => {
                 self.live.batch = Batch::AskingDelay;
-                let configured_ms = self.config.limits.batch_delay.as_millis() as u64;
+                let configured_ms = self.batch_delay().as_millis() as u64;
                 self.ask(Question::BatchDelay { waiting, configured_ms }, Then::DelayBatch);
             }
             Batch::Until(due) if due <= self.now() => {
                 self.live.batch = Batch::AskingWake;
-                self.ask(Question::Wake { waiting }, Then::Wake);
+                let configured = self.ambient_channels().iter().any(|channel| channel.wakes_on_ambient);
+                self.ask(Question::Wake { waiting, configured }, Then::Wake);
             }
             Batch::Wakes => {
                 let first = self.state.inbox.waiting(Priority::Ambient).values().next().map(source_name);
@@ -86,6 +89,21 @@ impl Agent {
             }
         }
         true
+    }
+
+    /// What the sources of the waiting chatter say of themselves; each source once.
+    fn ambient_channels(&self) -> Vec<ChannelSettings> {
+        let waiting = self.state.inbox.waiting(Priority::Ambient).values();
+        let instances: BTreeSet<&Arc<str>> = waiting.map(|header| &header.source.instance).collect();
+        let plain =
+            || ChannelSettings { batch_delay: self.config.limits.batch_delay, ..ChannelSettings::default() };
+        instances.iter().map(|&one| self.config.channels.get(one).cloned().unwrap_or_else(plain)).collect()
+    }
+
+    /// How long the waiting chatter is gathered: as long as the most impatient of its sources says.
+    fn batch_delay(&self) -> Duration {
+        let delays = self.ambient_channels().into_iter().map(|channel| channel.batch_delay);
+        delays.min().unwrap_or(self.config.limits.batch_delay)
     }
 
     pub(super) fn oldest_ambient(&self) -> Option<Timestamp> {
@@ -130,12 +148,17 @@ impl Agent {
                 Selection::default()
             }
         };
+        if purpose == Purpose::Open(TurnCause::Events) && selection.is_empty() {
+            // What was to be shown was withdrawn meanwhile.
+            self.live.plan = None;
+            return;
+        }
         let model = self.model_at_hand();
         if selection.events.is_empty() && self.prefix_cause(&model).is_none() {
             return self.loaded(purpose, selection, &[], None);
         }
         let fence = self.fence();
-        let events = selection.events.iter().map(|header| header.id).collect();
+        let events = selection.bodies();
         self.command(Command::Load { fence, events });
         self.live.loading = Some(Loading { fence, selection, purpose });
     }
@@ -165,7 +188,7 @@ impl Agent {
         let plan = self.live.plan.take().unwrap_or_else(|| self.configured_plan());
         self.live.batch = Batch::New;
         self.live.idle_at = None;
-        let has_frame = !selection.events.is_empty();
+        let has_frame = !selection.is_empty();
         if has_frame {
             self.make_frame(selection, bodies, Some(facts));
         }
@@ -187,6 +210,7 @@ impl Agent {
         let surroundings = render::Surroundings {
             interrupted_by: self.state.interrupted_by.as_deref(),
             note: facts.and_then(|facts| self.state.prefix.note(facts)),
+            instructions: if facts.is_none() { Vec::new() } else { self.due_instructions(selection) },
         };
         let text = render::frame(&self.state, selection, bodies, surroundings).into();
         self.record(Record::FrameMade {
@@ -199,6 +223,20 @@ impl Agent {
             date: None,
             told: facts.and_then(|facts| self.state.prefix.news(facts)).map(Box::new),
         });
+    }
+
+    /// How the channels of a frame want to be used, where it is time to say so (`B-DIS-4`).
+    fn due_instructions(&self, selection: &Selection) -> Vec<(&str, &str)> {
+        let due = |(instance, channel): (&'_ Arc<str>, &'_ ChannelSettings)| {
+            let is_its = |header: &&Header| header.source.instance == *instance;
+            let count = selection.events.iter().filter(is_its).count();
+            let batch = self.state.batches.get(instance).copied().unwrap_or(0);
+            count > 0 && (batch.is_multiple_of(6) || count >= 5) && channel.instructions.is_some()
+        };
+        let channels = self.config.channels.iter().filter(|&(instance, channel)| due((instance, channel)));
+        channels
+            .filter_map(|(instance, channel)| Some((&**instance, channel.instructions.as_deref()?)))
+            .collect()
     }
 
     fn configured_plan(&self) -> Plan {

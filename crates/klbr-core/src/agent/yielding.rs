@@ -7,9 +7,10 @@ use super::live::Then;
 use super::render;
 use super::wait::WaitRequest;
 use crate::action::{End, FailureKind};
+use crate::event::Conversation;
 use crate::ids::{ActionId, EventId};
 use crate::policy::{NudgeKind, Question, nudge_text};
-use crate::record::{Record, TurnCause, TurnEnd};
+use crate::record::{Audience, Record, TurnCause, TurnEnd};
 use crate::state::{Progress, Turn};
 
 impl Agent {
@@ -64,7 +65,7 @@ impl Agent {
             self.ask(Question::Nudge { kind, text: text.into() }, Then::Nudge(kind));
             return true;
         }
-        let owed = turn.audience.iter().any(|channel| !turn.addressed.contains(channel));
+        let owed = turn.owed().next().is_some();
         let end = if turn.nudged.contains(&NudgeKind::WrapUp) {
             TurnEnd::LimitReached
         } else if owed {
@@ -95,18 +96,26 @@ impl Agent {
         if !turn.wrote || asked(NudgeKind::WrapUp) {
             return None;
         }
-        let owed: Vec<&str> = turn
-            .audience
-            .iter()
-            .filter(|channel| !turn.addressed.contains(*channel))
-            .filter_map(|channel| self.config.delivery_action(channel))
-            .collect();
+        let owed: Vec<String> = turn.owed().filter_map(|audience| self.call_for(audience)).collect();
         if !owed.is_empty() && !asked(NudgeKind::Delivery) {
             return Some((NudgeKind::Delivery, nudge_text(NudgeKind::Delivery, &owed.join(" or "))));
         }
         let ambient = turn.cause == TurnCause::Events && turn.audience.is_empty();
         (ambient && !turn.called && !waits && !asked(NudgeKind::Silence))
             .then(|| (NudgeKind::Silence, nudge_text(NudgeKind::Silence, "")))
+    }
+
+    /// How the model speaks to someone, as a nudge tells it.
+    fn call_for(&self, audience: &Audience) -> Option<String> {
+        let action = self.config.delivery_action(&audience.channel)?;
+        let conversation = audience.conversation.clone().and_then(|id| {
+            let conversation = Conversation { instance: audience.channel.clone(), id };
+            self.state.aliases.alias(&conversation).cloned()
+        });
+        Some(match conversation {
+            Some(alias) => format!("{action} to {alias}"),
+            None => action.to_owned(),
+        })
     }
 
     /// Puts a nudge in, or goes on without it when policy wants none.

@@ -15,6 +15,7 @@ impl Record {
             Record::Reprioritised { event, .. } => vec![Move::One(*event, Fate::Waiting)],
             Record::Consumed { event } => vec![Move::One(*event, Fate::Consumed)],
             Record::Folded { events } => all(events, Fate::Folded),
+            Record::Withdrawn { events } => all(events, Fate::Withdrawn),
             Record::FrameMade { events, .. } => all(events, Fate::Framed),
             Record::DeadLettered { frame: Some(_), .. } => vec![Move::Framed(Fate::DeadLettered)],
             Record::TurnEnded { returned, .. } => {
@@ -24,6 +25,7 @@ impl Record {
             }
             Record::DeadLettered { frame: None, .. }
             | Record::Aliased { .. }
+            | Record::Marked { .. }
             | Record::PrefixMade { .. }
             | Record::SoulChanged { .. }
             | Record::Reset
@@ -62,6 +64,8 @@ impl Record {
             Record::Reprioritised { .. } => "reprioritised",
             Record::Consumed { .. } => "consumed",
             Record::Folded { .. } => "folded",
+            Record::Withdrawn { .. } => "withdrawn",
+            Record::Marked { .. } => "marked",
             Record::PrefixMade { .. } => "prefix_made",
             Record::SoulChanged { .. } => "soul_changed",
             Record::Reset => "reset",

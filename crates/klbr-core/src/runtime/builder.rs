@@ -166,8 +166,9 @@ impl AgentBuilder {
         let mut tools: HashMap<Arc<str>, Arc<dyn AnyTool>> = HashMap::new();
         for channel in &self.channels {
             let instance: Arc<str> = channel.instance().into();
-            config.alias_prefixes.insert(instance.clone(), channel.alias_prefix().into());
+            config.channels.insert(instance.clone(), channel.settings());
             config.actions.push(channel.delivery_action());
+            config.actions.extend(channel.mark_action());
             if channels.insert(instance.clone(), channel.clone()).is_some() {
                 return Err(StartError::DuplicateChannel(instance.to_string()));
             }

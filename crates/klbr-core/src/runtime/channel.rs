@@ -4,6 +4,8 @@ use async_trait::async_trait;
 
 use crate::action::{ActionSpec, Delivery, Outcome};
 
+pub use crate::config::ChannelSettings;
+
 /// A place where an agent can speak.
 ///
 /// A [`Delivery`] can only be built by the core, from a call of the channel's own delivery action: whatever
@@ -13,13 +15,19 @@ pub trait Channel: Send + Sync + 'static {
     /// The channel's instance name, as the sources of its events have it.
     fn instance(&self) -> &str;
 
-    /// The prefix of its conversations' aliases, such as `d`.
-    fn alias_prefix(&self) -> &str {
-        "c"
+    /// What the core is told of it. Asked once, before the agent starts.
+    fn settings(&self) -> ChannelSettings {
+        ChannelSettings::default()
     }
 
     /// The action that speaks. Its role names this channel.
     fn delivery_action(&self) -> ActionSpec;
+
+    /// The action that decides about what people said here, if the agent is to have one
+    /// ([`mark_tool`](crate::attention::mark_tool)). The core runs it.
+    fn mark_action(&self) -> Option<ActionSpec> {
+        None
+    }
 
     /// Says something, and answers with a receipt.
     ///

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use tokio::sync::{broadcast, mpsc, oneshot};
 
+use super::adapter::AdapterState;
 use super::store::{Hit, Search, Store, StoreError};
 use super::updates::Updates;
+use crate::action::Conversations;
 use crate::event::{Control, EventError, NewEvent};
 use crate::ids::{AgentName, EventId, Seq};
 use crate::ledger::Ledger;
-use crate::status::{Status, Waiting};
+use crate::status::{Attended, Status, Waiting};
 use crate::update::Update;
 
 /// A running agent, as seen from outside. Cheap to clone; many tasks may use it at once.
@@ -53,6 +55,8 @@ pub(super) enum Request {
     Admit { event: NewEvent, reply: oneshot::Sender<Result<Admission, AdmitError>> },
     Status(oneshot::Sender<Status>),
     Waiting { limit: usize, reply: oneshot::Sender<Vec<Waiting>> },
+    Attention { limit: usize, reply: oneshot::Sender<Vec<Attended>> },
+    Conversations(oneshot::Sender<Conversations>),
     Soul(oneshot::Sender<Arc<str>>),
     Shutdown(oneshot::Sender<()>),
 }
@@ -165,6 +169,29 @@ impl AgentHandle {
     /// Fails when the store cannot be read.
     pub async fn search(&self, search: Search) -> Result<Vec<Hit>, StoreError> {
         self.store.search(&self.agent, search).await
+    }
+
+    /// What an adapter of the agent keeps between two processes.
+    pub fn adapter(&self, instance: impl Into<Arc<str>>) -> AdapterState {
+        AdapterState::new(self.store.clone(), self.agent.clone(), instance)
+    }
+
+    /// What was addressed to the agent: undecided items first, each kind newest first, at most `limit`.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the agent has stopped.
+    pub async fn attention(&self, limit: usize) -> Result<Vec<Attended>, Stopped> {
+        self.ask(|reply| Request::Attention { limit, reply }).await
+    }
+
+    /// The conversations that have an alias.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the agent has stopped.
+    pub async fn conversations(&self) -> Result<Conversations, Stopped> {
+        self.ask(Request::Conversations).await
     }
 
     /// The store that the agent lives in.

@@ -131,6 +131,9 @@ pub struct Memory {
     pub at: Timestamp,
 }
 
+/// A key and its value, as an adapter keeps them.
+pub type AdapterEntry = (String, Vec<u8>);
+
 /// A change to what is remembered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemoryChange {
@@ -223,6 +226,22 @@ pub trait Store: Send + Sync + 'static {
 
     /// Every pinned memory, oldest first.
     async fn pinned(&self, agent: &AgentName) -> Result<Vec<Memory>, StoreError>;
+
+    /// Changes what an adapter of the agent keeps, all or none; `None` removes a key.
+    async fn keep_adapter(
+        &self,
+        agent: &AgentName,
+        instance: &str,
+        changes: Vec<(String, Option<Vec<u8>>)>,
+    ) -> Result<(), StoreError>;
+
+    /// What an adapter of the agent keeps under keys that begin with `prefix`, by key.
+    async fn adapter(
+        &self,
+        agent: &AgentName,
+        instance: &str,
+        prefix: &str,
+    ) -> Result<Vec<AdapterEntry>, StoreError>;
 
     /// The agents that are kept here, by name.
     async fn agents(&self) -> Result<Vec<AgentName>, StoreError>;

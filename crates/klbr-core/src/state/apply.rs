@@ -11,14 +11,17 @@ use super::{
     Turn, Wait,
 };
 use crate::action::{End, FailureKind};
+use crate::attention::Decision;
 use crate::context::Trace;
 use crate::context::prefix::{Facts, Topic};
-use crate::event::SourceKind;
+use crate::event::{Header, SourceKind};
 use crate::ids::{ActionId, EventId};
 use crate::ledger::Fate;
 use crate::model::Message;
 use crate::policy::NudgeKind;
-use crate::record::{BreakCause, CallResult, Move, Record, Stamped, TurnCause, TurnEnd, WaitEnd};
+use crate::record::{
+    Audience, BreakCause, CallResult, Delivered, Move, Record, Stamped, TurnCause, TurnEnd, WaitEnd,
+};
 
 /// A record that cannot have followed the ones before it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -83,10 +86,11 @@ impl State {
                 if event.source.kind != SourceKind::System {
                     self.last_happening = at;
                 }
+                self.attention.admit(event);
                 if *held { self.inbox.hold(event.clone()) } else { self.inbox.insert(event.clone()) }
             }
             Record::Aliased { conversation, alias } => {
-                self.aliases.push((conversation.clone(), alias.clone()));
+                self.aliases.add(conversation.clone(), alias.clone());
             }
             Record::Reprioritised { event, priority } => {
                 let mut header = self.inbox.remove(*event).ok_or("the event does not wait")?;
@@ -96,7 +100,11 @@ impl State {
             Record::Consumed { event } => {
                 self.inbox.remove(*event).ok_or("the event does not wait")?;
             }
-            Record::Folded { events } => {
+            Record::Marked { item, status, action, note, decider } => {
+                let decision = Decision { by: decider.clone(), at };
+                self.attention.mark(*item, *status, *action, note.as_ref(), decision)?;
+            }
+            Record::Folded { events } | Record::Withdrawn { events } => {
                 for event in events {
                     self.inbox.remove(*event).ok_or("the event does not wait")?;
                 }
@@ -120,6 +128,7 @@ impl State {
                 self.interrupted_by = None;
                 self.idle_waits = 0;
                 self.still_open.clear();
+                self.batches.clear();
             }
             Record::CompactionWanted => self.compaction.wanted = true,
             Record::CompactionRequested { attempt, covers, prompt, model } => {
@@ -153,12 +162,16 @@ impl State {
                     headers.push(self.inbox.remove(*event).ok_or("the event does not wait")?);
                 }
                 self.interrupted_by = None;
+                self.attention.show(events, *frame, at);
                 if *addition {
                     let turn = self.turn_mut()?;
                     turn.events.extend(headers);
                 } else {
                     let id = self.last_turn.next();
                     self.yields = 0;
+                    for channel in channels(&headers) {
+                        *self.batches.entry(channel).or_default() += 1;
+                    }
                     self.phase = Phase::Turn(Box::new(Turn {
                         frame: Some(*frame),
                         context: context.clone(),
@@ -256,7 +269,7 @@ impl State {
                 call.progress = Progress::Intended { at, class: *class };
             }
             Record::Held { action, name, arguments, channel, result, .. } => {
-                self.turn_mut()?.addressed.extend(channel.clone());
+                self.turn_mut()?.addressed.extend(channel.clone().map(Audience::of_channel));
                 let effect = Effect {
                     name: name.clone(),
                     arguments: arguments.clone(),
@@ -289,13 +302,17 @@ impl State {
                 };
             }
             Record::Settled { action, end, result, delivered } => {
-                let channel = match end {
-                    End::Confirmed => delivered.as_ref().map(|said| said.channel.clone()),
+                let addressed = match end {
+                    End::Confirmed => delivered.as_ref().map(Delivered::audience),
                     // It may have been said: asking for it again could say it twice.
-                    End::Unknown => self.call_mut(*action)?.channel.clone(),
+                    End::Unknown => self.call_mut(*action)?.channel.clone().map(Audience::of_channel),
                     End::Failed { .. } => None,
                 };
-                self.turn_mut()?.addressed.extend(channel);
+                let turn = self.turn_mut()?;
+                turn.addressed.extend(addressed);
+                if let Some(sent) = delivered.as_ref().and_then(|said| said.sent.as_ref()) {
+                    turn.context.anchors.retain(|anchor| anchor.conversation != sent.conversation);
+                }
                 self.answer(*action, result, Some(end.clone()))?;
             }
             Record::Detached { action, result } => {
@@ -518,8 +535,15 @@ impl State {
         self.prefix.renew(BreakCause::Compaction);
         self.compaction = Compaction::default();
         self.still_open.clear();
+        self.batches.clear();
         Ok(())
     }
+}
+
+/// The channels whose messages these events are, each once.
+fn channels(events: &[Header]) -> BTreeSet<Arc<str>> {
+    let is_channel = |header: &&Header| header.source.kind == SourceKind::Channel;
+    events.iter().filter(is_channel).map(|header| header.source.instance.clone()).collect()
 }
 
 impl Turn {
@@ -530,7 +554,7 @@ impl Turn {
             frame: None,
             context: Default::default(),
             audience: Vec::new(),
-            addressed: BTreeSet::new(),
+            addressed: Vec::new(),
             model: "".into(),
             effort: None,
             epoch: Default::default(),

@@ -79,6 +79,15 @@ impl Inbox {
         self.held.contains_key(&event)
     }
 
+    /// The event of a source that waits or is held and has this external id.
+    pub(crate) fn find(&self, instance: &str, external_id: &str) -> Option<&Header> {
+        let is_it =
+            |header: &&Header| &*header.external_id == external_id && &*header.source.instance == instance;
+        [&self.directed, &self.ambient, &self.held]
+            .into_iter()
+            .find_map(|place| place.values().rev().find(is_it))
+    }
+
     /// Everything that waits, most urgent first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Header> {
         [&self.control, &self.operator, &self.directed, &self.ambient, &self.receipts]

@@ -10,7 +10,9 @@ use crate::ids::{AgentName, EventId, Seq};
 use crate::ledger::{Fate, Ledger};
 use crate::record::{Move, Record, Stamped};
 use crate::runtime::store::history::{self, Query};
-use crate::runtime::store::{Checkpoint, Commit, Hit, Kept, Memory, MemoryChange, Search, Store, StoreError};
+use crate::runtime::store::{
+    AdapterEntry, Checkpoint, Commit, Hit, Kept, Memory, MemoryChange, Search, Store, StoreError,
+};
 use crate::time::Timestamp;
 
 /// A store that lives as long as its handles. Clones are handles to the same store, so that a restart can be
@@ -47,6 +49,7 @@ struct Life {
     memories: BTreeMap<u64, Memory>,
     made: u64,
     answers: HashMap<String, Option<Memory>>,
+    adapters: BTreeMap<(String, String), Vec<u8>>,
 }
 
 impl MemoryStore {
@@ -290,6 +293,36 @@ impl Store for MemoryStore {
 
     async fn pinned(&self, agent: &AgentName) -> Result<Vec<Memory>, StoreError> {
         Ok(self.read(agent, |life| life.memories.values().filter(|m| m.pinned).cloned().collect()))
+    }
+
+    async fn keep_adapter(
+        &self,
+        agent: &AgentName,
+        instance: &str,
+        changes: Vec<(String, Option<Vec<u8>>)>,
+    ) -> Result<(), StoreError> {
+        let mut inner = self.lock();
+        let life = inner.lives.entry(agent.clone()).or_default();
+        for (key, value) in changes {
+            match value {
+                Some(value) => life.adapters.insert((instance.to_owned(), key), value),
+                None => life.adapters.remove(&(instance.to_owned(), key)),
+            };
+        }
+        Ok(())
+    }
+
+    async fn adapter(
+        &self,
+        agent: &AgentName,
+        instance: &str,
+        prefix: &str,
+    ) -> Result<Vec<AdapterEntry>, StoreError> {
+        Ok(self.read(agent, |life| {
+            let is_its = |(of, key): &(String, String)| of == instance && key.starts_with(prefix);
+            let entries = life.adapters.iter().filter(|(key, _)| is_its(key));
+            entries.map(|((_, key), value)| (key.clone(), value.clone())).collect()
+        }))
     }
 
     async fn agents(&self) -> Result<Vec<AgentName>, StoreError> {

@@ -2,6 +2,7 @@
 //!
 //! A case panics when the store does not do it. Each gets a store of its own that is empty.
 
+mod adapter;
 mod commits;
 pub mod fixtures;
 mod ledger;
@@ -52,6 +53,8 @@ suite! {
     memory::memories_are_made_changed_and_forgotten,
     memory::a_repeated_change_changes_nothing_more,
     memory::memories_are_found_by_tags_and_text,
+    adapter::entries_are_kept_replaced_and_removed_together,
+    adapter::adapters_and_agents_share_nothing,
     search::english_is_found_best_first,
     search::chinese_japanese_and_korean_are_found,
     search::identifiers_and_their_parts_are_found,

@@ -40,6 +40,8 @@ impl Driver {
                 // Whoever asked a question may have gone before its answer.
                 Request::Status(reply) => drop(reply.send(self.agent.status())),
                 Request::Waiting { limit, reply } => drop(reply.send(self.agent.waiting(limit))),
+                Request::Attention { limit, reply } => drop(reply.send(self.agent.attention(limit))),
+                Request::Conversations(reply) => drop(reply.send(self.agent.conversations().clone())),
                 Request::Soul(reply) => drop(reply.send(self.agent.soul())),
                 Request::Shutdown(reply) => self.stopping = Some(reply),
             }

@@ -108,8 +108,11 @@ impl Script {
             action: step.action(1),
             end: End::Confirmed,
             result: CallResult::plain(id, full),
-            delivered: said
-                .map(|arguments| Delivered { channel: "discord".into(), arguments: arguments.into() }),
+            delivered: said.map(|arguments| Delivered {
+                channel: "discord".into(),
+                arguments: arguments.into(),
+                sent: None,
+            }),
         })
     }
 }
@@ -126,6 +129,9 @@ pub fn header(id: EventId, instance: &str, conversation: &str, external_id: &str
         at: Timestamp(1_000_000),
         bytes: text.len() as u32,
         returned: 0,
+        attention: None,
+        amends: None,
+        joins: None,
         control: None,
     }
 }
