@@ -29,7 +29,7 @@ pub enum Op {
     /// The next commit fails.
     FailCommit,
     /// A mode, a memory or an instruction file is changed by the person.
-    Change(u8),
+    Set(u8),
 }
 
 /// Everything that happens in one run.
@@ -63,6 +63,6 @@ fn op(rng: &mut Rng) -> Op {
         90..92 => Op::SetBack(rng.u32(0..100_000)),
         92..97 => Op::Crash(rng.u64(..)),
         97 => Op::FailCommit,
-        _ => Op::Change(rng.u8(..)),
+        _ => Op::Set(rng.u8(..)),
     }
 }

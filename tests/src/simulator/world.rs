@@ -156,15 +156,15 @@ impl World {
                 self.fail_commit = true;
                 Ok(())
             }
-            Op::Change(which) => {
-                self.change(which);
+            Op::Set(which) => {
+                self.set(which);
                 Ok(())
             }
         }
     }
 
     /// The person changes something that the model is told of by a note, or by the next prefix.
-    fn change(&mut self, which: u8) {
+    fn set(&mut self, which: u8) {
         let text = format!("version {which}");
         match which % 4 {
             0 => {
