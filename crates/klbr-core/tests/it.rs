@@ -10,3 +10,4 @@ mod machine;
 mod notes;
 #[cfg(feature = "testkit")]
 mod runtime;
+mod session;

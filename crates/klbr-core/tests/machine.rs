@@ -20,13 +20,13 @@ use klbr_core::time::Timestamp;
 /// An agent under a script: everything that it says is written down.
 pub(crate) struct Script {
     pub(crate) agent: Agent,
-    config: Arc<Config>,
+    pub(crate) config: Arc<Config>,
     pub(crate) kept: Vec<Stamped>,
     bodies: Vec<(EventId, Body)>,
     pub(crate) out: Vec<Command>,
     pub(crate) facts: Facts,
     pub(crate) now: Timestamp,
-    ticket: u64,
+    pub(crate) ticket: u64,
     pub(crate) log: String,
 }
 

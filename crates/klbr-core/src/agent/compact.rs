@@ -120,7 +120,9 @@ impl Agent {
     }
 
     fn sample_summary(&mut self, covers: usize, prompt: Arc<str>, model: Arc<str>) {
-        let effort = self.state.turn().map_or(&self.config.effort, |turn| &turn.effort).clone();
+        // As the last turn asked, whatever is configured since: a template may write the effort in front.
+        let transcript = &self.state.transcript;
+        let effort = transcript.model.as_ref().map_or(&self.config.effort, |_| &transcript.effort).clone();
         let parameters =
             Parameters { effort, max_output_tokens: self.config.max_output_tokens, ..Parameters::default() };
         self.sample(model, parameters, Some((covers, prompt)));
