@@ -20,6 +20,7 @@ pub mod proof;
 mod read;
 pub mod reasoning;
 mod recall;
+pub(crate) mod stub;
 mod table;
 
 pub use answer::{Answer, Change, Dedupe, Output, Patch, Read, Recall, Remembered};

@@ -222,6 +222,9 @@ pub(crate) struct Compaction {
     pub(crate) attempts: u32,
     /// A request for a summary is out.
     pub(crate) requested: Option<CompactionRequest>,
+    /// The provider refused the last request for its length.
+    #[serde(default)]
+    pub(crate) overflowed: bool,
     /// Not tried again before the transcript has this many bytes.
     pub(crate) not_before_bytes: usize,
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed helper is a failed test")]
 
 mod block;
+mod budget;
 mod context;
 mod context_prefix;
 mod context_properties;

@@ -39,6 +39,7 @@ impl Agent {
                 self.end_wait(WaitEnd::TimedOut);
                 true
             }
+            Phase::Waiting(_) => self.advance_summary(),
             Phase::Resting { timed_out: true, .. } => {
                 self.open(TurnCause::WaitTimedOut);
                 true
@@ -47,7 +48,7 @@ impl Agent {
                 let quiet = *quiet;
                 self.advance_summary() || (!quiet && self.advance_idle())
             }
-            Phase::Waiting(_) | Phase::Turn(_) => false,
+            Phase::Turn(_) => false,
         }
     }
 

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::insertion::{self, Insertion, Stored};
 use super::read;
+use super::stub;
 use super::table::table;
 use super::{Answer, Dedupe, Limits, Output, Read, Remembered, ResultId};
 use crate::hash::Hash;
@@ -255,10 +256,7 @@ impl Hygiene {
         let shown = read::show(answer, id, limits);
         let glimpse = Trace::Glimpse { file: answer.file.clone(), hash: shown.hash };
         if let Some(earlier) = shown.row.as_ref().and_then(|row| self.earlier(row)) {
-            let text = format!(
-                "{} Unchanged since {}, which already shows lines {}-{}.",
-                shown.header, earlier.id, earlier.from, earlier.to
-            );
+            let text = format!("{} {}", shown.header, stub::unchanged(earlier));
             let stored = Stored::Apart(shown.whole.unwrap_or(shown.body));
             return Insertion { text, entry: Entry { id, trace: glimpse }, stored };
         }
@@ -290,7 +288,7 @@ impl Hygiene {
             Dedupe::SameResult => {
                 let key = listing_key(output);
                 if let Some(earlier) = self.listings.get(&key) {
-                    let text = format!("[{id}] Same result as {earlier}.");
+                    let text = format!("[{id}] {}", stub::same(*earlier));
                     let stored = Stored::Apart(output.text.clone());
                     return Insertion { text, entry: Entry { id, trace: Trace::Plain }, stored };
                 }

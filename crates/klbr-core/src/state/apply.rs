@@ -17,7 +17,7 @@ use crate::context::prefix::{Facts, Topic};
 use crate::event::{Header, SourceKind};
 use crate::ids::{ActionId, EventId};
 use crate::ledger::Fate;
-use crate::model::Message;
+use crate::model::{Failure, Message};
 use crate::policy::NudgeKind;
 use crate::record::{
     Audience, BreakCause, CallResult, Delivered, Move, Record, Stamped, TurnCause, TurnEnd, WaitEnd,
@@ -221,8 +221,9 @@ impl State {
             }
             Record::StepSampled { step, message, finish, usage } => {
                 if let Some(usage) = usage {
-                    self.transcript.calibrate(usage.input);
+                    self.transcript.calibrate(*usage);
                 }
+                self.compaction.overflowed = false;
                 let turn = self.turn_mut()?;
                 turn.wrote |= !message.text.trim().is_empty();
                 turn.called |= !message.calls.is_empty();
@@ -243,6 +244,10 @@ impl State {
                 self.transcript.accept();
             }
             Record::SamplingFailed { failure, retry_at: next, .. } => {
+                if let Failure::ContextOverflow { limit, .. } = failure {
+                    self.compaction.overflowed = true;
+                    self.transcript.learn_limit(*limit);
+                }
                 let turn = self.turn_mut()?;
                 match &mut turn.stage {
                     Stage::Sampling { failures, refusals, retry_at, .. } => {
