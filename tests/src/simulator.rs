@@ -4,6 +4,7 @@
 //! A seed makes a plan; a plan runs against the real machine with no clock, thread or I/O; the judge watches
 //! every record and command. A failing plan is shrunk to the operations that matter and printed with its seed.
 
+mod actors;
 mod judge;
 mod plan;
 mod world;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use klbr_core::attention;
 use klbr_core::ids::{ActionId, AgentName};
 
 /// Agents that never stop running.
@@ -95,10 +96,52 @@ pub(crate) struct Chat {
 }
 
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Inbox {
+    #[command(subcommand)]
+    pub(crate) verb: Option<InboxVerb>,
+    #[command(flatten)]
+    pub(crate) list: InboxList,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum InboxVerb {
+    /// List it, as without a verb
+    List(InboxList),
+    /// Show one attention item with what it says
+    Show {
+        /// The item: msg:<id> or the bare id
+        item: String,
+    },
+    /// Decide about an attention item
+    Mark(InboxMark),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct InboxList {
     /// How many at most
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) limit: u32,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct InboxMark {
+    /// The item: msg:<id> or the bare id
+    pub(crate) item: String,
+    /// pending, seen, acted or ignored
+    #[arg(value_parser = word::<attention::Status>)]
+    pub(crate) status: attention::Status,
+    /// none, replied, messaged, dismissed or noted; what the status suggests when it is left out
+    #[arg(long, value_parser = word::<attention::Response>)]
+    pub(crate) action: Option<attention::Response>,
+    /// Why, in a few words
+    #[arg(long)]
+    pub(crate) note: Option<String>,
+}
+
+/// Reads one of a closed set of words; an error names them all.
+fn word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, serde::de::value::Error> {
+    T::deserialize(serde::de::IntoDeserializer::into_deserializer(text))
 }
 
 #[derive(Args, Debug)]

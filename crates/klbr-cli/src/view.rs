@@ -124,6 +124,10 @@ impl View {
                 self.sent(external_id, *event);
             }
             Happening::Admitted { .. } | Happening::Consumed { .. } => {}
+            Happening::Marked { item, status, note, decider, .. } => {
+                let note = note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
+                self.push(at, Kind::Note, &format!("{item} is marked {} by {decider}{note}", status.as_str()));
+            }
             Happening::Shown { events, text, .. } => {
                 self.shown.extend(events);
                 self.pending.retain(|pending| !pending.event.is_some_and(|event| events.contains(&event)));

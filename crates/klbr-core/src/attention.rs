@@ -167,9 +167,13 @@ pub struct Item {
 impl Item {
     /// Whether `name` names it: its external id, with or without what stands before the first colon.
     pub fn is_named(&self, name: &str) -> bool {
-        let id = &*self.key.external_id;
-        id == name || id.split_once(':').is_some_and(|(_, bare)| bare == name)
+        names(&self.key.external_id, name)
     }
+}
+
+/// Whether `name` is the external id, or what follows its first colon.
+pub(crate) fn names(external_id: &str, name: &str) -> bool {
+    external_id == name || external_id.split_once(':').is_some_and(|(_, bare)| bare == name)
 }
 
 /// A decision as it is asked for.

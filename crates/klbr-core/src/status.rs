@@ -129,6 +129,8 @@ pub struct Waiting {
 pub struct Attended {
     /// The event that made it.
     pub event: EventId,
+    /// The event that says what the message says now: a later one, once it was edited.
+    pub newest: EventId,
     /// The message's name at its source, such as `msg:123`.
     pub item: Arc<str>,
     /// The source's instance name.
@@ -152,12 +154,20 @@ pub struct Attended {
     pub decided: Option<Decision>,
 }
 
+impl Attended {
+    /// Whether `name` names it: `msg:<id>` or the bare id (`B-ATT-5`).
+    pub fn is_named(&self, name: &str) -> bool {
+        attention::names(&self.item, name)
+    }
+}
+
 impl Agent {
     /// What was addressed to the agent: undecided items first, each kind newest first, at most `limit`.
     pub fn attention(&self, limit: usize) -> Vec<Attended> {
         let state = self.state();
         let attended = |item: &Item| Attended {
             event: item.event,
+            newest: item.newest,
             item: item.key.external_id.clone(),
             instance: item.key.instance.clone(),
             conversation: item.conversation.as_ref().and_then(|one| state.aliases.alias(one)).cloned(),

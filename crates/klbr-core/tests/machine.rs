@@ -1,5 +1,7 @@
 //! The machine, as scripts in and transcripts out. Each rule that a transcript shows is named beside it.
 
+mod attention;
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -254,6 +256,12 @@ fn describe(record: &Record) -> String {
         Record::FrameMade { frame, events, .. } => {
             let events: Vec<String> = events.iter().map(ToString::to_string).collect();
             format!("{frame} [{}]", events.join(" "))
+        }
+        Record::Folded { events } | Record::Withdrawn { events } => {
+            events.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        }
+        Record::Marked { item, status, action, decider, .. } => {
+            format!("{item} {} {} by {decider}", status.as_str(), action.as_str())
         }
         Record::TurnStarted { turn, cause, .. } => format!("{turn} {cause:?}"),
         Record::PrefixMade { generation, cause, .. } => format!("{generation} {cause:?}"),

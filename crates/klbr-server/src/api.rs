@@ -6,10 +6,10 @@ pub mod path;
 
 use std::sync::Arc;
 
-use klbr_core::event::{Author, Priority, SourceKind};
+use klbr_core::event::{Author, Bucket, Change, Priority, SourceKind};
 use klbr_core::ids::{EventId, Seq};
 use klbr_core::runtime::store::Hit;
-use klbr_core::status::{Status, Waiting};
+use klbr_core::status::{Attended, Status, Waiting};
 use klbr_core::update::Update;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -58,6 +58,22 @@ pub struct ExternalEvent {
     /// What else is told of it, in order: names and values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attributes: Vec<(Arc<str>, Arc<str>)>,
+    /// How it addresses the agent, where that asks for a decision of the agent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attention: Option<Bucket>,
+    /// The older event that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amends: Option<Amended>,
+}
+
+/// The older event that an event is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Amended {
+    /// Its external id, at the same source.
+    pub of: Arc<str>,
+    /// What is done to it.
+    pub change: Change,
 }
 
 /// Where an external event comes from.
@@ -203,11 +219,24 @@ pub struct OfferedModel {
     pub context_tokens: Option<u64>,
 }
 
-/// The events that wait, most urgent first.
+/// What waits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Inbox {
-    /// Each of them.
+    /// The events that wait to be shown, most urgent first.
     pub waiting: Vec<Waiting>,
+    /// What was addressed to the agent: undecided items first, each kind newest first.
+    pub items: Vec<Attended>,
+}
+
+/// One attention item, with what it says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ItemBody {
+    /// The item.
+    pub item: Attended,
+    /// Who said it.
+    pub author: Option<Author>,
+    /// What it says now.
+    pub text: Arc<str>,
 }
 
 /// A page of an agent's records, as they are kept.

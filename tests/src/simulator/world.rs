@@ -5,20 +5,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use klbr_core::action::{ActionSpec, Attempt, Class, Delivery, FailureKind, Outcome as End, Resource, Role};
+use klbr_core::action::{
+    ActionSpec, Attempt, Class, Delivery, FailureKind, Outcome as End, Resource, Role, Sent,
+};
 use klbr_core::agent::{Agent, wait_tool};
+use klbr_core::attention::mark_tool;
 use klbr_core::config::{ChannelSettings, Config};
 use klbr_core::context;
 use klbr_core::context::prefix::Facts;
-use klbr_core::event::{Body, Control, NewEvent, Priority, Source, SourceKind};
-use klbr_core::ids::{ActionId, EventId, Fence};
+use klbr_core::event::{Body, Conversation, NewEvent, Priority};
+use klbr_core::ids::{EventId, Fence};
 use klbr_core::input::{Command, Input};
-use klbr_core::model::{Delta, Failure, Finish, RawCall, Request, Sampled, ToolDefinition, Usage};
+use klbr_core::model::{Delta, Failure, Request, ToolDefinition};
 use klbr_core::policy::{Answer, HookFailure, Question, Slot, Verdict};
 use klbr_core::record::Stamped;
 use klbr_core::time::Timestamp;
 
 use super::Outcome;
+use super::actors::{control, outside, tame_reply, wild_reply};
 use super::judge::Judge;
 use super::plan::{Op, Plan};
 
@@ -380,7 +384,18 @@ impl World {
 
     fn delivered(&mut self, fence: Fence, delivery: &Delivery, choice: u64) -> Result<Input, String> {
         self.judge.performed(delivery.action(), &delivery.attempt().name)?;
-        Ok(Input::Settled { fence, action: delivery.action(), outcome: self.outcome_of(choice) })
+        let mut outcome = self.outcome_of(choice);
+        if outcome.end.is_confirmed() && delivery.channel() == "chat" && !choice.is_multiple_of(3) {
+            let frame = &delivery.attempt().frame;
+            let elsewhere =
+                Conversation { instance: "chat".into(), id: format!("room{}", choice % 3).into() };
+            let conversation = frame.destination.clone().unwrap_or(elsewhere);
+            let reply_to = frame.anchors.first().map(|anchor| anchor.external_id.clone());
+            let item = choice.is_multiple_of(5).then(|| format!("msg:{}", choice % 60).into());
+            outcome.sent =
+                Some(Box::new(Sent { conversation, reply_to, item, messages: vec!["msg:own".into()] }));
+        }
+        Ok(Input::Settled { fence, action: delivery.action(), outcome })
     }
 
     fn outcome_of(&self, choice: u64) -> End {
@@ -453,98 +468,6 @@ fn fence_of(command: &Command) -> Option<Fence> {
     }
 }
 
-fn control(which: u8, held: Option<ActionId>) -> Control {
-    match which {
-        0 | 1 => Control::Interrupt,
-        2 => Control::Stop,
-        3 => Control::Reset,
-        4..6 => Control::Compact,
-        6 => Control::Soul { text: "another soul".into() },
-        _ => Control::Resolve {
-            action: held.unwrap_or("1.1.1".parse().expect("an id")),
-            allow: which.is_multiple_of(2),
-        },
-    }
-}
-
-fn outside(which: u8, n: u64) -> NewEvent {
-    let priority = if which.is_multiple_of(3) { Priority::Directed } else { Priority::Ambient };
-    let body = Body::text(format!("message {n} {}", "word ".repeat(usize::from(which))));
-    if which > 230 {
-        let source = Source::new(SourceKind::Job, "jobs");
-        return NewEvent::external(source, format!("job:{n}"), priority, body);
-    }
-    let source = Source::new(SourceKind::Channel, "chat");
-    NewEvent::external(source, format!("msg:{n}"), priority, body)
-        .in_conversation(format!("room{}", which % 3))
-}
-
-/// A model that does what it should: says something where it is asked to, then waits.
-fn tame_reply(request: &Request) -> Sampled {
-    let answered = matches!(request.messages.last(), Some(klbr_core::model::Message::Tool { .. }));
-    let call = |name: &str, arguments: &str| RawCall {
-        id: None,
-        name: name.to_owned(),
-        arguments: arguments.to_owned(),
-    };
-    let wait = call("wait_and_continue", r#"{"duration":"10m"}"#);
-    let calls = match answered {
-        true => vec![wait],
-        false => {
-            vec![call("local_send", r#"{"content":"yes"}"#), call("chat_send", r#"{"content":"yes"}"#), wait]
-        }
-    };
-    Sampled { text: "summary".to_owned(), calls, finish: Finish::ToolCalls, ..Sampled::default() }
-}
-
-fn wild_reply(rng: &mut Rng) -> Sampled {
-    let mut calls = Vec::new();
-    for _ in 0..rng.usize(0..5) {
-        let (name, arguments) = match rng.u8(0..18) {
-            0 | 1 => ("local_send", r#"{"content":"hello"}"#.to_owned()),
-            2 | 3 => ("chat_send", r#"{"content":"hello there"}"#.to_owned()),
-            4 => ("look", r#"{"path":"a"}"#.to_owned()),
-            5 => ("change", r#"{"path":"a"}"#.to_owned()),
-            14 => ("list", r#"{"path":"b", "all":true}"#.to_owned()),
-            15 => ("list", r#"{"all": true,"path":"b"}"#.to_owned()),
-            16 => ("look", r#"{"path":"a"}"#.to_owned()),
-            17 => ("absent", "{}".to_owned()),
-            6 => ("process", r#"{"command":"make"}"#.to_owned()),
-            7 => ("no_such_action", "{}".to_owned()),
-            8 => ("look", r#"{"path": "#.to_owned()),
-            9 => ("wait_and_continue", r#"{"seconds":0}"#.to_owned()),
-            10 => ("wait_and_continue", r#"{"timeout_ms":200}"#.to_owned()),
-            11 => ("local_send", String::new()),
-            _ => ("wait_and_continue", format!(r#"{{"seconds":{}}}"#, rng.u32(1..900))),
-        };
-        let id = match rng.u8(0..4) {
-            0 => None,
-            1 => Some(String::new()),
-            2 => Some("same".to_owned()),
-            _ => Some(format!("id{}", rng.u16(..))),
-        };
-        calls.push(RawCall { id, name: name.to_owned(), arguments });
-    }
-    let text = match rng.u8(0..4) {
-        0 => String::new(),
-        1 => "   ".to_owned(),
-        _ => format!("scratch {CANARY} {}", "y".repeat(rng.usize(0..400))),
-    };
-    let finish = match rng.u8(0..8) {
-        0 => Finish::Length,
-        1 => Finish::Other("odd".to_owned()),
-        _ if calls.is_empty() => Finish::Stop,
-        _ => Finish::ToolCalls,
-    };
-    let usage = match rng.u8(0..4) {
-        0 => None,
-        1 => Some(Usage { input: u64::MAX, output: 0, cached: None }),
-        _ => Some(Usage { input: rng.u64(1..4000), output: 10, cached: Some(5) }),
-    };
-    let reasoning = rng.bool().then(|| format!("reasoning {CANARY}"));
-    Sampled { text, reasoning, calls, finish, usage }
-}
-
 fn config(rng: &mut Rng) -> Config {
     let mut config = Config::new("sim".parse().expect("a name"), "model");
     config.context_tokens = [3_000, 8_000, 32_000][rng.usize(0..3)];
@@ -567,6 +490,7 @@ fn config(rng: &mut Rng) -> Config {
         spec("local_send", delivery("local"), Class::Idempotent, false, Resource::Named("local".into())),
         spec("chat_send", delivery("chat"), Class::Irreversible, false, Resource::None),
         wait_tool(),
+        mark_tool("chat_mark", "chat"),
         spec("look", Role::Ordinary, Class::Pure, true, path()),
         spec("change", Role::Ordinary, Class::Reversible, false, path()),
         spec("process", Role::Ordinary, Class::Irreversible, true, Resource::None),
@@ -579,6 +503,7 @@ fn config(rng: &mut Rng) -> Config {
         Slot::EventPriority,
         Slot::Wake,
         Slot::BatchDelay,
+        Slot::Age,
         Slot::Idle,
         Slot::Nudge,
         Slot::Plan,

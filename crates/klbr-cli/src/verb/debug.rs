@@ -26,6 +26,8 @@ pub(super) async fn run(context: &Context, debug: &Debug) -> Outcome {
         author: None,
         text: text.clone(),
         attributes: Vec::new(),
+        attention: None,
+        amends: None,
     };
     let accepted: api::Accepted =
         context.through_api(async |client| Ok(client.post(path::EVENTS, &key, &event).await?)).await?;

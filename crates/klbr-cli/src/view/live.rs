@@ -158,6 +158,7 @@ impl Live {
             Happening::Nudged { .. } => self.asked_again(),
             Happening::Admitted { .. }
             | Happening::Consumed { .. }
+            | Happening::Marked { .. }
             | Happening::PrefixMade { .. }
             | Happening::PrefixBroken { .. }
             | Happening::SoulChanged { .. }

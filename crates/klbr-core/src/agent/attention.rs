@@ -27,7 +27,7 @@ impl Agent {
             Ok(mark) => mark,
             Err(error) => return invalid(error.to_string()),
         };
-        let Some(item) = self.state.attention.find(channel, &mark.item) else {
+        let Some(item) = self.state.attention.find(Some(channel), &mark.item) else {
             return invalid(self.unknown_item(Some(channel), &mark.item));
         };
         let event = item.event;
@@ -43,9 +43,7 @@ impl Agent {
 
     /// Carries out the operator's decision about an item. Ends nothing.
     pub(super) fn mark_as_operator(&mut self, mark: &Mark) {
-        let attention = &self.state.attention;
-        let found = self.config.channels.keys().find_map(|instance| attention.find(instance, &mark.item));
-        match found.map(|item| item.event) {
+        match self.state.attention.find(None, &mark.item).map(|item| item.event) {
             Some(event) => self.mark(event, mark, Decider::Operator),
             None => self.drop_late(self.unknown_item(None, &mark.item)),
         }
@@ -79,12 +77,12 @@ impl Agent {
         let items = &self.state.attention;
         let instance = &sent.conversation.instance;
         if let Some(name) = &sent.item {
-            return items.find(instance, name);
+            return items.find(Some(instance), name);
         }
         let anchor = context.anchors.iter().find(|anchor| anchor.conversation == sent.conversation);
         let target = sent.reply_to.as_ref().or(anchor.map(|anchor| &anchor.external_id));
         target
-            .and_then(|name| items.find(instance, name))
+            .and_then(|name| items.find(Some(instance), name))
             .filter(|item| items.is_pending(item.event))
             .or_else(|| items.newest_dm(&sent.conversation))
     }

@@ -26,7 +26,7 @@ impl Items {
     /// Takes in what an event means for the items.
     pub(super) fn admit(&mut self, header: &Header) {
         let older = header.amends.as_ref().and_then(|amends| {
-            let item = self.find(&header.source.instance, &amends.of)?;
+            let item = self.find(Some(&header.source.instance), &amends.of)?;
             Some((item.event, amends.change))
         });
         match older {
@@ -130,9 +130,11 @@ impl Items {
         self.ageing.iter().filter(|(_, items)| !items.is_empty())
     }
 
-    /// The item of a source instance with this name, undecided ones first.
-    pub(crate) fn find(&self, instance: &str, name: &str) -> Option<&Item> {
-        let is_it = |item: &&Item| &*item.key.instance == instance && item.is_named(name);
+    /// The item with this name, of one source instance or of any; undecided ones first, newest first.
+    pub(crate) fn find(&self, instance: Option<&str>, name: &str) -> Option<&Item> {
+        let is_it = |item: &&Item| {
+            instance.is_none_or(|instance| &*item.key.instance == instance) && item.is_named(name)
+        };
         self.pending().rev().find(is_it).or_else(|| self.decided().rev().find(is_it))
     }
 

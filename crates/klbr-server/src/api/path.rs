@@ -32,6 +32,10 @@ paths! {
     LEDGER = "/v1/agents/{name}/ledger";
     /// `GET`: the events that wait.
     INBOX = "/v1/agents/{name}/inbox";
+    /// `GET`: one attention item, with what it says.
+    ITEM = "/v1/agents/{name}/inbox/{item}";
+    /// `POST`: decides about an attention item.
+    MARK = "/v1/agents/{name}/inbox/mark";
     /// `GET`: records as they are kept.
     RECORDS = "/v1/agents/{name}/records";
     /// `GET`: a search of the history.

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use axum::Json;
 use axum::extract::{Path, State};
-use klbr_core::event::{Body as EventBody, Control, NewEvent, Source, SourceKind};
+use klbr_core::attention::Mark;
+use klbr_core::event::{Amends, Body as EventBody, Control, NewEvent, Source, SourceKind};
 use klbr_core::ids::ActionId;
 use klbr_core::runtime::AgentHandle;
 use klbr_core::runtime::local::LOCAL;
@@ -13,7 +14,7 @@ use klbr_core::runtime::local::LOCAL;
 use super::Shared;
 use super::error::ApiError;
 use super::extract::{Body, Key, Living};
-use crate::api::{Accepted, ExternalEvent, Message, Resolution, Soul};
+use crate::api::{Accepted, Amended, ExternalEvent, Message, Resolution, Soul};
 use crate::metrics::Metrics;
 
 pub(super) type Admitted = Result<Json<Accepted>, ApiError>;
@@ -121,6 +122,16 @@ pub(super) async fn resolve(
     command(&agent, &shared.hosted.metrics, key, Control::Resolve { action, allow }).await.map(Json)
 }
 
+pub(super) async fn mark(
+    State(shared): State<Arc<Shared>>,
+    Living(agent): Living,
+    Key(key): Key,
+    Body(mark): Body<Mark>,
+) -> Admitted {
+    let item = super::read::find(&agent, &mark.item).await?.item;
+    command(&agent, &shared.hosted.metrics, key, Control::Mark(Mark { item, ..mark })).await.map(Json)
+}
+
 pub(super) async fn external(
     State(shared): State<Arc<Shared>>,
     Living(agent): Living,
@@ -142,5 +153,7 @@ pub(super) async fn external(
     if let Some(conversation) = event.conversation {
         admitted = admitted.in_conversation(conversation);
     }
+    admitted.attention = event.attention;
+    admitted.amends = event.amends.map(|Amended { of, change }| Amends { of, change });
     admit(&agent, &shared.hosted.metrics, key, admitted).await.map(Json)
 }

@@ -4,17 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Path, State};
 use klbr_core::ids::Seq;
 use klbr_core::ledger::Ledger;
+use klbr_core::runtime::AgentHandle;
 use klbr_core::runtime::store::Search;
+use klbr_core::status::Attended;
 use klbr_core::time::Timestamp;
 
 use super::Shared;
 use super::error::ApiError;
 use super::extract::{Asked, Living, Named};
 use crate::api::{
-    AgentStatus, DaemonStatus, HistoryQuery, Hits, Inbox, InboxQuery, Records, RecordsQuery, Soul,
+    AgentStatus, DaemonStatus, HistoryQuery, Hits, Inbox, InboxQuery, ItemBody, Records, RecordsQuery, Soul,
 };
 use crate::host::Slot;
 
@@ -49,7 +51,36 @@ pub(super) async fn inbox(
     Asked(query): Asked<InboxQuery>,
 ) -> Result<Json<Inbox>, ApiError> {
     let limit = limit(query.limit, 100, 10_000)?;
-    Ok(Json(Inbox { waiting: agent.waiting(limit).await? }))
+    Ok(Json(Inbox { waiting: agent.waiting(limit).await?, items: agent.attention(limit).await? }))
+}
+
+pub(super) async fn item(
+    Living(agent): Living,
+    Path((_, name)): Path<(String, String)>,
+) -> Result<Json<ItemBody>, ApiError> {
+    let item = find(&agent, &name).await?;
+    let bodies = agent.store().bodies(agent.agent(), &[item.newest]).await?;
+    let body = bodies.into_iter().next().unwrap_or_default();
+    Ok(Json(ItemBody { item, author: body.author, text: body.text }))
+}
+
+/// The attention item of this name.
+pub(super) async fn find(agent: &AgentHandle, name: &str) -> Result<Attended, ApiError> {
+    let mut items = agent.attention(usize::MAX).await?;
+    if let Some(at) = items.iter().position(|item| item.is_named(name)) {
+        return Ok(items.swap_remove(at));
+    }
+    let is_open = |item: &&Attended| item.decided.is_none();
+    let open: Vec<&str> = items.iter().filter(is_open).take(12).map(|item| &*item.item).collect();
+    let error = ApiError::new(
+        axum::http::StatusCode::NOT_FOUND,
+        "unknown_item",
+        format!("there is no attention item {name:?}"),
+    );
+    Err(error.hint(match open[..] {
+        [] => "nothing waits for a decision".to_owned(),
+        _ => format!("undecided are {}", open.join(", ")),
+    }))
 }
 
 pub(super) async fn records(

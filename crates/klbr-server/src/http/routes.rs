@@ -138,8 +138,18 @@ pub(super) fn routes() -> Vec<Route> {
         .query::<api::StreamQuery>(),
         Route::new(get, path::STATUS, "How the agent is doing", json::<api::AgentStatus>(), read::status),
         Route::new(get, path::LEDGER, "Where every event is", json::<Ledger>(), read::ledger),
-        Route::new(get, path::INBOX, "The events that wait", json::<api::Inbox>(), read::inbox)
+        Route::new(get, path::INBOX, "What waits to be shown or decided", json::<api::Inbox>(), read::inbox)
             .query::<api::InboxQuery>(),
+        Route::new(get, path::ITEM, "One attention item", json::<api::ItemBody>(), read::item),
+        Route::new(
+            post,
+            path::MARK,
+            "Decides about an attention item",
+            json::<api::Accepted>(),
+            control::mark,
+        )
+        .body::<klbr_core::attention::Mark>()
+        .admits(),
         Route::new(get, path::RECORDS, "Records as they are kept", json::<api::Records>(), read::records)
             .query::<api::RecordsQuery>(),
         Route::new(get, path::HISTORY, "Searches the history", json::<api::Hits>(), read::history)

@@ -84,7 +84,7 @@ async fn foreign_and_newer_files_are_refused_and_left_alone() {
     let bytes = std::fs::read(&path).unwrap();
     let error = refused(&path);
     assert!(
-        error.to_string().contains("has schema 9, this release knows up to 1: use the newer release"),
+        error.to_string().contains("has schema 9, this release knows up to 2: use the newer release"),
         "{error}"
     );
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
