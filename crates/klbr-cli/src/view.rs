@@ -126,7 +126,11 @@ impl View {
             Happening::Admitted { .. } | Happening::Consumed { .. } => {}
             Happening::Marked { item, status, note, decider, .. } => {
                 let note = note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
-                self.push(at, Kind::Note, &format!("{item} is marked {} by {decider}{note}", status.as_str()));
+                self.push(
+                    at,
+                    Kind::Note,
+                    &format!("{item} is marked {} by {decider}{note}", status.as_str()),
+                );
             }
             Happening::Shown { events, text, .. } => {
                 self.shown.extend(events);

@@ -7,6 +7,7 @@ use klbr_core::event::Priority;
 use klbr_core::input::Command;
 use klbr_core::model::{Failure, Finish, Message, RawCall, Request, Sampled, Usage};
 use klbr_core::record::{Record, Stamped};
+use klbr_core::state::Archive;
 use klbr_core::status::Activity;
 
 use crate::machine::{Script, WAIT, begun, check};
@@ -359,4 +360,22 @@ fn a_summary_is_written_while_the_agent_waits_and_the_turn_that_waits_stays() {
         })
         .collect();
     assert_eq!(kinds, ["request for the summary", "summary", "frame", "calls", "result", "result", "frame"]);
+}
+
+#[test]
+fn a_summary_that_stands_for_other_messages_than_it_says_is_found() {
+    let s = live(60, |_| None);
+    let read = |kept: &[Stamped]| {
+        let mut archive = Archive::new();
+        let covered = kept.iter().filter_map(move |stamped| archive.read(stamped).unwrap());
+        covered.map(|covered| (covered.number, covered.parent, covered.is_intact)).collect::<Vec<_>>()
+    };
+    assert!(matches!(read(&s.kept)[..], [(1, None, true), (2, Some(1), true), ..]), "{:?}", read(&s.kept));
+    let mut damaged = s.kept.clone();
+    let result = damaged.iter_mut().find_map(|stamped| match &mut stamped.record {
+        Record::Settled { result, .. } => Some(result),
+        _ => None,
+    });
+    result.unwrap().full = "Sent!".into();
+    assert!(matches!(read(&damaged)[..], [(1, None, false), (2, Some(1), true), ..]));
 }
