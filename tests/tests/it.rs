@@ -16,6 +16,8 @@ mod crash;
 mod needle;
 #[path = "it/operator.rs"]
 mod operator;
+#[path = "it/overflow.rs"]
+mod overflow;
 #[path = "it/processes.rs"]
 mod processes;
 #[path = "it/tidy.rs"]

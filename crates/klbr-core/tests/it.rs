@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed helper is a failed test")]
 
+mod bad_input;
 mod block;
 mod budget;
 mod context;
