@@ -217,6 +217,10 @@ impl View {
             Happening::SoulChanged { epoch } => {
                 self.push(at, Kind::Note, &format!("the soul was replaced ({epoch})"))
             }
+            Happening::Activated { epoch, manifest } => {
+                let manifest = manifest.as_deref().unwrap_or("no policy");
+                self.push(at, Kind::Note, &format!("{manifest} is in force ({epoch})"));
+            }
             Happening::Reset => {
                 self.push(at, Kind::Note, "the conversation was reset; history stays searchable")
             }
