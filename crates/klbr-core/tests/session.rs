@@ -280,9 +280,8 @@ impl World {
 
     /// Reads what has been committed and asked since.
     fn look(&mut self) -> TestCaseResult {
-        for stamped in self.script.kept[self.seen..].to_vec() {
-            self.record(&stamped)?;
-        }
+        let fresh: Vec<Stamped> = self.script.kept[self.seen..].to_vec();
+        fresh.iter().try_for_each(|stamped| self.record(stamped))?;
         self.seen = self.script.kept.len();
         let newest = self.script.out.iter().rev().find_map(|command| match command {
             Command::Sample { request, .. } => Some(Request::clone(request)),

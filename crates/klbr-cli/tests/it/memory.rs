@@ -9,8 +9,8 @@ use crate::program::Home;
 fn last_frame(home: &Home) -> String {
     let records = home.good(&["history", "list", "--json", "--limit", "1000"]);
     let records = records.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let frames = records.filter(|record| record["kind"] == "frame_made");
-    frames.last().unwrap()["text"].as_str().unwrap().to_owned()
+    let mut frames = records.filter(|record| record["kind"] == "frame_made");
+    frames.next_back().unwrap()["text"].as_str().unwrap().to_owned()
 }
 
 #[test]
