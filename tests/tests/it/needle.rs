@@ -123,7 +123,7 @@ impl Session {
         let mut messages: Vec<String> = Vec::new();
         loop {
             let query =
-                json!({ "summary": summary, "message": message, "offset": offset, "max_tokens": 10_000 });
+                json!({ "summary": summary, "message": message, "offset": offset, "max_tokens": 5_000 });
             let page = self.call("history_expand", query).await;
             assert!(!page.contains("the history was damaged"), "{page}");
             let (body, next) = match page.rsplit_once("\n--- to go on: message ") {
@@ -150,7 +150,9 @@ async fn seed(seed: u64) {
     let options = Options { durability: Durability::ProcessEnd, access: Access::Write };
     let store = SqliteStore::open(&home.join("klbr.db"), options).unwrap();
     let model = ScriptedModel::new([]);
-    let config = Config::new("ada".parse().unwrap(), "m");
+    let mut config = Config::new("ada".parse().unwrap(), "m");
+    // Summaries come when the test asks for them, and not beside its script.
+    config.context_tokens = 10_000_000;
     let builder = AgentBuilder::new(config, store, model.clone()).tool(Look(needles.result.clone()));
     let agent = builder.start().await.unwrap();
     let updates = agent.handle().updates(None).await.unwrap();
@@ -185,6 +187,14 @@ async fn seed(seed: u64) {
     // By the chain of summaries, to the byte.
     let messages = session.expanded(1).await;
     assert!(messages.iter().any(|message| message.contains(&needles.said)), "seed {seed}: {messages:?}");
+    for (sent, expanded) in shown.last().unwrap().messages.iter().zip(&messages) {
+        match sent {
+            Message::User { text, .. } | Message::Tool { text, .. } => {
+                assert!(**text == **expanded, "seed {seed}: {text} became {expanded}");
+            }
+            Message::Assistant(_) => {}
+        }
+    }
     for summary in [2, SUMMARIES] {
         let page = session.call("history_expand", json!({ "summary": summary })).await;
         let chain = format!("they begin with summary {}.", summary - 1);
