@@ -3,8 +3,10 @@
 //! - [`mod@bench`]: the bars of the architecture, measured (`bench`).
 //! - [`clock`]: stamps that processes of one machine may compare.
 //! - [`conformance`]: the cases that klbr must pass, as data, and their runner.
+//! - [`control`]: what the controls of the fakes have in common.
 //! - [`crash`]: the daemon, killed again and again, and the judge of what it kept (`crash-matrix`).
 //! - [`daemon`]: the daemon as a process, and its client.
+//! - [`discord_double`]: a small strict Discord as a process (`discord-double`), and the client of its control.
 //! - [`fake_model`]: a scripted model server as a process (`fake-model`), and the client of its control.
 //! - [`http`]: the client that the proofs ask with.
 //! - [`llama`]: a real llama.cpp server, where there is what starts one.
@@ -18,8 +20,10 @@
 pub mod bench;
 pub mod clock;
 pub mod conformance;
+pub mod control;
 pub mod crash;
 pub mod daemon;
+pub mod discord_double;
 pub mod fake_model;
 pub mod http;
 pub mod llama;

@@ -12,6 +12,8 @@ mod connections;
 mod control;
 #[path = "it/crash.rs"]
 mod crash;
+#[path = "it/discord.rs"]
+mod discord;
 #[path = "it/needle.rs"]
 mod needle;
 #[path = "it/operator.rs"]

@@ -1,0 +1,1 @@
+//! The adapter against a server on loopback.
