@@ -14,8 +14,12 @@ mod control;
 mod crash;
 #[path = "it/discord.rs"]
 mod discord;
+#[path = "it/needle.rs"]
+mod needle;
 #[path = "it/operator.rs"]
 mod operator;
+#[path = "it/overflow.rs"]
+mod overflow;
 #[path = "it/processes.rs"]
 mod processes;
 #[path = "it/tidy.rs"]

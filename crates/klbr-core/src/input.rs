@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::action::{Attempt, Delivery, Outcome};
+use crate::context::prefix::Facts;
 use crate::event::{Body, NewEvent};
 use crate::ids::{ActionId, Epoch, EventId, Fence};
 use crate::model::{Delta, Failure, Request, Sampled};
@@ -28,8 +29,8 @@ pub enum Input {
         fence: Fence,
         /// The bodies, in the order in which they were asked for.
         bodies: Vec<Body>,
-        /// The pinned memories, oldest first.
-        pinned: Vec<Arc<str>>,
+        /// What the prompt and the notes are made from, as it is now; the date is the machine's own business.
+        facts: Box<Facts>,
     },
     /// A piece of a reply.
     Delta {

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{Class, End, FrameContext, Sent};
 use crate::attention::{Decider, Response, Status};
+use crate::context::prefix::{Facts, Told};
 use crate::context::proof::Difference;
 use crate::event::{Conversation, Header, Priority};
 use crate::hash::Hash;
@@ -107,6 +108,9 @@ pub enum Record {
         system: Arc<str>,
         /// The tool list, a JSON array.
         tools: Arc<str>,
+        /// What it says of the things that may change later; empty in histories that did not record it.
+        #[serde(default)]
+        facts: Box<Facts>,
     },
     /// The soul was replaced: a new epoch (`C-SOUL`).
     SoulChanged {
@@ -182,8 +186,12 @@ pub enum Record {
         audience: Vec<Audience>,
         /// The message as rendered.
         text: Arc<str>,
-        /// The date that it tells, when it tells one.
+        /// The date that it tells, in histories that recorded nothing else of a note.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         date: Option<Arc<str>>,
+        /// What its note tells, when it has one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        told: Option<Box<Told>>,
     },
     /// A turn began.
     TurnStarted {

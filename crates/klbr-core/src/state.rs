@@ -17,12 +17,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{Class, Conversations, End, FrameContext};
 use crate::context::Hygiene;
+use crate::context::prefix::Prefix;
 use crate::event::Header;
 use crate::ids::{ActionId, Epoch, EventId, FrameId, Seq, StepId, TurnId};
 use crate::ledger::Ledger;
 use crate::model::Parameters;
 use crate::policy::{Bindings, NudgeKind};
-use crate::record::{Audience, BreakCause, Delivered, TurnCause};
+use crate::record::{Audience, Delivered, TurnCause};
 use crate::time::Timestamp;
 
 pub use apply::FoldError;
@@ -59,7 +60,8 @@ pub struct State {
     /// Frames with messages of each channel since its instructions were last in front of the model.
     pub(crate) batches: BTreeMap<Arc<str>, u64>,
     pub(crate) transcript: Transcript,
-    pub(crate) stale_prefix: Option<BreakCause>,
+    /// The prefix in force, and what the model knows of the things that may change.
+    pub(crate) prefix: Prefix,
     pub(crate) phase: Phase,
     /// Effects whose call was answered before they ended.
     pub(crate) open_effects: BTreeMap<ActionId, Effect>,
@@ -76,8 +78,6 @@ pub struct State {
     pub(crate) last_happening: Timestamp,
     /// What the next frame says it was interrupted by.
     pub(crate) interrupted_by: Option<Arc<str>>,
-    /// The date that the transcript last told.
-    pub(crate) told_date: Option<Arc<str>>,
     /// Events that a preempted turn gave back and that still wait.
     pub(crate) still_open: BTreeSet<EventId>,
 }
@@ -240,6 +240,9 @@ pub(crate) struct Compaction {
     pub(crate) attempts: u32,
     /// A request for a summary is out.
     pub(crate) requested: Option<CompactionRequest>,
+    /// The provider refused the last request for its length.
+    #[serde(default)]
+    pub(crate) overflowed: bool,
     /// Not tried again before the transcript has this many bytes.
     pub(crate) not_before_bytes: usize,
 }
@@ -279,7 +282,7 @@ impl State {
             attention: attention::Items::default(),
             batches: BTreeMap::new(),
             transcript: Transcript::default(),
-            stale_prefix: Some(BreakCause::First),
+            prefix: Prefix::new(),
             phase: Phase::Resting { since: Timestamp(0), quiet: true, timed_out: false },
             open_effects: BTreeMap::new(),
             compaction: Compaction::default(),
@@ -289,7 +292,6 @@ impl State {
             idle_waits: 0,
             last_happening: Timestamp(0),
             interrupted_by: None,
-            told_date: None,
             still_open: BTreeSet::new(),
         }
     }

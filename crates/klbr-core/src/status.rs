@@ -210,7 +210,7 @@ impl Agent {
             model: self.config().model.clone(),
             activity: activity(&state.phase),
             compacting: state.compaction.requested.is_some(),
-            generation: state.transcript.generation,
+            generation: state.prefix.generation(),
             breaks: state.breaks,
             messages: state.transcript.messages().len(),
             tokens: state.transcript.tokens(0),
