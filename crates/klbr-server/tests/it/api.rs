@@ -147,6 +147,7 @@ async fn every_route_is_described_and_needs_the_token() {
         path::INBOX,
         path::ITEM,
         path::MARK,
+        path::DISCORD_CONVERSATIONS,
         path::RECORDS,
         path::HISTORY,
         path::SOUL,

@@ -1,6 +1,7 @@
 //! Configuration: precedence, keys and secrets, and refusals that say where.
 
 use expect_test::{Expect, expect};
+use klbr_discord::settings::EventMode;
 use klbr_server::config::ServerChoice;
 use klbr_server::{Config, ConfigError, whole_story};
 use tempfile::TempDir;
@@ -68,6 +69,50 @@ fn a_key_goes_to_its_own_server_and_is_never_shown() {
 }
 
 #[test]
+fn b_dis_1_discord_comes_from_the_environment_and_the_file() {
+    let refused = |file: &str, environment: &[(&str, &str)], expected: Expect| {
+        check_refused(file, environment, &expected);
+    };
+    refused(
+        "[discord]\ntoken = \"sesame\"\n",
+        &[],
+        expect![
+            "~/klbr.toml:2: discord.token: a secret is not kept in this file: name its variable with token_env, or its file with token_file"
+        ],
+    );
+    refused(
+        "[discord]\nevent_mode = \"loud\"\n",
+        &[("DISCORD_TOKEN", "sesame")],
+        expect![[r#"~/klbr.toml:2: discord.event_mode: "loud" is neither "all" nor "mentions""#]],
+    );
+    refused(
+        "",
+        &[("KLBR_DISCORD_ENABLED", "true")],
+        expect!["KLBR_DISCORD_ENABLED: it is true, but KLBR_DISCORD_TOKEN is not set"],
+    );
+    refused(
+        "[discord]\ntoken_env = \"MINE\"\n",
+        &[],
+        expect!["~/klbr.toml:2: discord.token_env: the variable MINE is not set"],
+    );
+
+    let mode = |environment: &[(&str, &str)]| {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join("klbr.toml"), "[discord]\nevent_mode = \"all\"\n").unwrap();
+        let lookup = |name: &str| {
+            environment.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        let config = Config::load(home.path(), &|_| None, &lookup).unwrap();
+        config.discord.map(|discord| discord.event_mode)
+    };
+    assert_eq!(mode(&[]), None, "silently off without a token");
+    assert_eq!(mode(&[("DISCORD_TOKEN", "sesame"), ("KLBR_DISCORD_ENABLED", "false")]), None);
+    assert_eq!(mode(&[("DISCORD_TOKEN", "sesame")]), Some(EventMode::All));
+    let empty = [("KLBR_DISCORD_TOKEN", "sesame"), ("KLBR_DISCORD_EVENT_MODE", "")];
+    assert_eq!(mode(&empty), Some(EventMode::Mentions), "the empty text means mentions");
+}
+
+#[test]
 fn what_cannot_be_used_is_refused_with_its_place() {
     check_refused(
         "\n[model]\nnmae = \"x\"\n",
@@ -89,7 +134,7 @@ fn what_cannot_be_used_is_refused_with_its_place() {
         "[model]\napi_key = \"sesame\"\n",
         &[],
         &expect![
-            "~/klbr.toml:2: model.api_key: a key is not kept in this file: name its variable with api_key_env, or its file with api_key_file"
+            "~/klbr.toml:2: model.api_key: a secret is not kept in this file: name its variable with api_key_env, or its file with api_key_file"
         ],
     );
     check_refused("[model\n", &[], &expect!["~/klbr.toml:1: unclosed table, expected `]`"]);
