@@ -10,6 +10,7 @@ use crate::{
     index::Compact,
     language::Language,
     parse::{ExtractError, Limits},
+    raw::{Problem, Raws},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
@@ -48,7 +49,7 @@ struct Request<'a> {
 
 #[derive(Serialize, Deserialize)]
 enum Response {
-    Symbols(Compact),
+    Symbols(Compact, Vec<Problem>),
     TimedOut,
     TooLarge(u64),
     Binary(u64),
@@ -68,7 +69,7 @@ pub fn serve(mut input: impl Read, mut output: impl Write) -> io::Result<()> {
             max_time: Duration::from_millis(request.max_millis),
         };
         let response = match Extractor::new(limits).parsed(request.language, request.text) {
-            Ok(parsed) => Response::Symbols(Compact::new(request.text, &parsed.raws)),
+            Ok(parsed) => Response::Symbols(Compact::new(request.text, &parsed.raws), parsed.raws.problems),
             Err(ExtractError::TooLarge { bytes, .. }) => Response::TooLarge(bytes),
             Err(ExtractError::Binary { at }) => Response::Binary(at as u64),
             Err(_) => Response::TimedOut,
@@ -155,6 +156,15 @@ impl Worker {
     }
 
     pub(crate) fn extract(&mut self, language: Language, text: &[u8]) -> Result<Compact, ExtractError> {
+        Ok(self.ask(language, text)?.0)
+    }
+
+    pub(crate) fn raws(&mut self, language: Language, text: &[u8]) -> Result<Raws, ExtractError> {
+        let (symbols, problems) = self.ask(language, text)?;
+        Ok(Raws { problems, ..symbols.raws() })
+    }
+
+    fn ask(&mut self, language: Language, text: &[u8]) -> Result<(Compact, Vec<Problem>), ExtractError> {
         let request = Request {
             language,
             max_bytes: self.limits.max_bytes as u64,
@@ -171,7 +181,7 @@ impl Worker {
             Asked::Answer(response) => {
                 self.running = Some(running);
                 match response {
-                    Response::Symbols(symbols) => Ok(symbols),
+                    Response::Symbols(symbols, problems) => Ok((symbols, problems)),
                     Response::TimedOut => Err(ExtractError::TimedOut(self.limits.max_time)),
                     Response::TooLarge(bytes) => {
                         Err(ExtractError::TooLarge { bytes, limit: self.limits.max_bytes as u64 })

@@ -6,6 +6,7 @@ use crate::{
     hash::ContentHash,
     isolate::Worker,
     parse::{Cancel, ExtractError},
+    raw::Raws,
 };
 use std::{
     fs::File,
@@ -134,6 +135,14 @@ impl<'a> Hand<'a> {
                 let parsed = self.extractor.parsed(found.language, &self.text)?;
                 Ok(Compact::new(&self.text, &parsed.raws))
             }
+        }
+    }
+
+    /// The records themselves, for whoever asks of a file but once.
+    pub(super) fn raws(&mut self, found: &Found) -> Result<Raws, ExtractError> {
+        match &mut self.worker {
+            Some(worker) if worker.takes(self.text.len()) => worker.raws(found.language, &self.text),
+            _ => Ok(self.extractor.parsed(found.language, &self.text)?.raws),
         }
     }
 }
