@@ -17,8 +17,9 @@ mod watch;
 mod work;
 
 pub use cache::CacheError;
-pub use lookup::lookup;
+pub use lookup::{lookup, lookup_among};
 pub use query::{Answer, FileSymbols, Hit, Query, SymbolSearch};
+pub use scan::Admits;
 pub use skip::{SkipReason, Skipped, Skips};
 pub use survey::{Coverage, Surveyed, survey};
 #[cfg(feature = "watch")]
@@ -182,7 +183,7 @@ impl Index {
     /// # Errors
     /// As [`Index::build`].
     pub fn refresh(&mut self, cancel: &Cancel, progress: OnProgress<'_>) -> Result<IndexReport, IndexError> {
-        let scan = scan::scan(&self.root, &self.options, cancel)?;
+        let scan = scan::scan(&self.root, &self.options, &|_| true, cancel)?;
         let before = self.files.len();
         let found: BTreeMap<PathBuf, Found> =
             scan.files.into_iter().map(|found| (found.path.clone(), found)).collect();

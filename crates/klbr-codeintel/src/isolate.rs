@@ -9,7 +9,7 @@ use crate::{
     extract::Extractor,
     index::Compact,
     language::Language,
-    parse::{ExtractError, Limits},
+    parse::{Cancel, ExtractError, Limits},
     raw::{Problem, Raws},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -19,7 +19,7 @@ use std::{
     path::PathBuf,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     sync::mpsc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// How long beyond its bound a process may take to say so itself.
@@ -143,12 +143,13 @@ impl Drop for Running {
 pub(crate) struct Worker {
     isolation: Isolation,
     limits: Limits,
+    cancel: Cancel,
     running: Option<Running>,
 }
 
 impl Worker {
-    pub(crate) fn new(isolation: Isolation, limits: Limits) -> Self {
-        Worker { isolation, limits, running: None }
+    pub(crate) fn new(isolation: Isolation, limits: Limits, cancel: Cancel) -> Self {
+        Worker { isolation, limits, cancel, running: None }
     }
 
     pub(crate) fn takes(&self, bytes: usize) -> bool {
@@ -176,7 +177,7 @@ impl Worker {
             Some(running) => running,
             None => Running::start(&self.isolation).map_err(crashed)?,
         };
-        let (running, answer) = ask(running, &request, self.limits.max_time + GRACE);
+        let (running, answer) = ask(running, &request, self.limits.max_time + GRACE, &self.cancel);
         match answer {
             Asked::Answer(response) => {
                 self.running = Some(running);
@@ -189,6 +190,7 @@ impl Worker {
                     Response::Binary(at) => Err(ExtractError::Binary { at: at as usize }),
                 }
             }
+            Asked::Killed if self.cancel.is_cancelled() => Err(ExtractError::Cancelled),
             Asked::Killed => Err(ExtractError::TimedOut(self.limits.max_time)),
             Asked::Failed(error) => Err(crashed(error)),
         }
@@ -201,17 +203,23 @@ enum Asked {
     Failed(io::Error),
 }
 
-/// Asks while a second thread holds the clock, and kills the process when it runs out.
-fn ask(mut running: Running, request: &Request<'_>, limit: Duration) -> (Running, Asked) {
+/// How often the caller's flag is looked at while a process works.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Asks while a second thread holds the clock, and kills the process when it runs out or the caller cancels.
+fn ask(mut running: Running, request: &Request<'_>, limit: Duration, cancel: &Cancel) -> (Running, Asked) {
     let (answered, clock) = mpsc::channel::<()>();
     let Running { child, input, output } = &mut running;
     let answer = std::thread::scope(|scope| {
         let watchdog = scope.spawn(move || {
-            let late = clock.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout);
-            if late {
-                let _ = child.kill();
+            let end = Instant::now() + limit;
+            while clock.recv_timeout(TICK) == Err(mpsc::RecvTimeoutError::Timeout) {
+                if cancel.is_cancelled() || Instant::now() > end {
+                    let _ = child.kill();
+                    return true;
+                }
             }
-            late
+            false
         });
         let answer = write_frame(input, request).and_then(|()| read_message(output));
         drop(answered);

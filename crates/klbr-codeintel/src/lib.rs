@@ -36,8 +36,9 @@ pub use edit::{Applied, Candidate, Change, Edit, EditError, EditPolicy, Editor, 
 pub use extract::{Extractor, extract_symbols};
 pub use hash::{ContentHash, ContentHashError};
 pub use index::{
-    Answer, CacheError, Coverage, FileSymbols, Hit, Index, IndexError, IndexOptions, IndexReport, OnProgress,
-    Progress, Query, SkipReason, Skipped, Skips, Surveyed, SymbolSearch, lookup, survey,
+    Admits, Answer, CacheError, Coverage, FileSymbols, Hit, Index, IndexError, IndexOptions, IndexReport,
+    OnProgress, Progress, Query, SkipReason, Skipped, Skips, Surveyed, SymbolSearch, lookup, lookup_among,
+    survey,
 };
 #[cfg(feature = "watch")]
 pub use index::{Watch, WatchError};

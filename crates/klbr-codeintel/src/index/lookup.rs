@@ -1,6 +1,6 @@
 //! Looks a name up in a tree that has no index: the name's letters first, and only files that may hold it are parsed.
 
-use super::{Answer, Hit, IndexError, IndexOptions, Query, prefilter::Prefilter, survey::each};
+use super::{Admits, Answer, Hit, IndexError, IndexOptions, Query, prefilter::Prefilter, survey::each};
 use crate::parse::Cancel;
 use std::{ops::ControlFlow, path::Path};
 
@@ -14,13 +14,28 @@ pub fn lookup(
     query: &Query,
     cancel: &Cancel,
 ) -> Result<Answer, IndexError> {
+    lookup_among(path, options, &|_| true, query, cancel)
+}
+
+/// The same over the files that `admits` lets through; the others are neither looked at nor told of.
+///
+/// # Errors
+/// As [`lookup`].
+pub fn lookup_among(
+    path: &Path,
+    options: &IndexOptions,
+    admits: Admits<'_>,
+    query: &Query,
+    cancel: &Cancel,
+) -> Result<Answer, IndexError> {
+    let is_below = |path: &Path| query.below.as_ref().is_none_or(|below| path.starts_with(below));
     let filter = Prefilter::new(query.selector.name(), query.role);
     let mut answer = Answer::default();
     let coverage = each(
         path,
         options,
+        &|path| admits(path) && is_below(path),
         cancel,
-        |found| query.below.as_ref().is_none_or(|below| found.path.starts_with(below)),
         |found, text| filter.may_hold(found.language, text),
         |surveyed| {
             let extraction = surveyed.symbols(Some(query.role));

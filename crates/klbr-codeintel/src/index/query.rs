@@ -1,6 +1,6 @@
 //! Questions to an index. Each answer reads the files that it names.
 
-use super::{Compact, Entry, Index, SkipReason, Skipped, Skips, State};
+use super::{Compact, Coverage, Entry, Index, SkipReason, Skipped, Skips, State};
 use crate::{
     assemble,
     extract::Extractor,
@@ -98,6 +98,13 @@ pub struct Answer {
     pub left: usize,
     /// Files that it does not rest on, and why.
     pub skipped: Skips,
+}
+
+impl Answer {
+    /// What the answer rests on.
+    pub fn coverage(&self) -> Coverage {
+        Coverage { searched: self.searched, left: self.left, skipped: self.skipped.clone() }
+    }
 }
 
 /// Everything that an index knows of one file.

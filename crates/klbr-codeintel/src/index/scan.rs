@@ -48,6 +48,9 @@ impl Stamp {
     }
 }
 
+/// Whether a file, by its path below the folder, may be looked at and told of at all.
+pub type Admits<'a> = &'a (dyn Fn(&Path) -> bool + Sync);
+
 /// A file of a known language.
 #[derive(Debug, Clone)]
 pub(super) struct Found {
@@ -77,13 +80,14 @@ pub(super) fn walker(root: &Path, options: &IndexOptions) -> ignore::WalkParalle
 pub(super) fn area(
     path: &Path,
     options: &IndexOptions,
+    admits: Admits<'_>,
     cancel: &Cancel,
 ) -> Result<(PathBuf, Scan), IndexError> {
     let fail = |source| IndexError::Root { root: path.to_owned(), source };
     let whole = path.canonicalize().map_err(fail)?;
     let metadata = std::fs::metadata(&whole).map_err(fail)?;
     let (Some(folder), Some(name), false) = (whole.parent(), whole.file_name(), metadata.is_dir()) else {
-        return Ok((whole.clone(), scan(&whole, options, cancel)?));
+        return Ok((whole.clone(), scan(&whole, options, admits, cancel)?));
     };
     let language = match options.read_as {
         Some(language) => language,
@@ -94,7 +98,12 @@ pub(super) fn area(
 }
 
 /// Walks the tree on several threads.
-pub(super) fn scan(root: &Path, options: &IndexOptions, cancel: &Cancel) -> Result<Scan, IndexError> {
+pub(super) fn scan(
+    root: &Path,
+    options: &IndexOptions,
+    admits: Admits<'_>,
+    cancel: &Cancel,
+) -> Result<Scan, IndexError> {
     std::fs::read_dir(root).map_err(|source| IndexError::Root { root: root.to_owned(), source })?;
     let scan = Mutex::new(Scan::default());
     walker(root, options).run(|| {
@@ -104,8 +113,10 @@ pub(super) fn scan(root: &Path, options: &IndexOptions, cancel: &Cancel) -> Resu
                 return WalkState::Quit;
             }
             match entry {
-                Ok(entry) => own.take(root, options, &entry),
-                Err(error) => own.scan.strays.push(stray(root, &error)),
+                Ok(entry) => own.take(root, options, admits, &entry),
+                Err(error) => {
+                    own.scan.strays.extend(Some(stray(root, &error)).filter(|stray| admits(&stray.path)))
+                }
             }
             WalkState::Continue
         })
@@ -123,10 +134,10 @@ struct Own<'a> {
 }
 
 impl Own<'_> {
-    fn take(&mut self, root: &Path, options: &IndexOptions, entry: &ignore::DirEntry) {
+    fn take(&mut self, root: &Path, options: &IndexOptions, admits: Admits<'_>, entry: &ignore::DirEntry) {
         let Some(kind) = entry.file_type().filter(|kind| !kind.is_dir()) else { return };
         let path = entry.path().strip_prefix(root).unwrap_or(entry.path()).to_owned();
-        if !kind.is_file() {
+        if !kind.is_file() || !admits(&path) {
             return;
         }
         match (language(entry.path(), options), entry.metadata()) {

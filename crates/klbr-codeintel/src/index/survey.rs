@@ -2,7 +2,7 @@
 
 use super::{
     IndexError, IndexOptions, SkipReason, Skipped, Skips,
-    scan::{Found, area},
+    scan::{Admits, Found, area},
     work::{Hand, threads},
 };
 use crate::{
@@ -37,6 +37,16 @@ pub struct Coverage {
     pub left: usize,
     /// Files that it does not rest on, and why.
     pub skipped: Skips,
+}
+
+impl std::fmt::Display for Coverage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} files searched, ", self.searched)?;
+        if self.left > 0 {
+            write!(f, "{} more not looked at, ", self.left)?;
+        }
+        self.skipped.fmt(f)
+    }
 }
 
 /// One file of a survey, as it was read.
@@ -82,7 +92,7 @@ impl<'a> Surveyed<'a> {
     }
 }
 
-/// Reads and parses a file, or each file of a folder: `make` is called on several threads at once, `give` hears what it
+/// Reads and parses a file, or each file of a folder that `admits` lets through: `make` is called on several threads at once, `give` hears what it
 /// made in the order of the paths, until it breaks.
 ///
 /// # Errors
@@ -91,26 +101,25 @@ impl<'a> Surveyed<'a> {
 pub fn survey<T: Send>(
     path: &Path,
     options: &IndexOptions,
+    admits: Admits<'_>,
     cancel: &Cancel,
     make: impl Fn(&Surveyed<'_>) -> T + Sync,
     give: impl FnMut(T) -> ControlFlow<()> + Send,
 ) -> Result<Coverage, IndexError> {
-    let all = |_: &Found| true;
-    each(path, options, cancel, all, |_, _| true, |surveyed| Some(make(surveyed)), give)
+    each(path, options, admits, cancel, |_, _| true, |surveyed| Some(make(surveyed)), give)
 }
 
-/// The same over the files that are `wanted`; of those whose text may not `hold` anything nothing is parsed.
+/// The same; a text that may not `hold` what is looked for is not parsed.
 pub(super) fn each<T: Send>(
     path: &Path,
     options: &IndexOptions,
+    admits: Admits<'_>,
     cancel: &Cancel,
-    wanted: impl Fn(&Found) -> bool,
     hold: impl Fn(&Found, &[u8]) -> bool + Sync,
     make: impl Fn(&Surveyed<'_>) -> Option<T> + Sync,
     mut give: impl FnMut(T) -> ControlFlow<()> + Send,
 ) -> Result<Coverage, IndexError> {
-    let (root, mut scan) = area(path, options, cancel)?;
-    scan.files.retain(wanted);
+    let (root, mut scan) = area(path, options, admits, cancel)?;
     scan.files.sort_by(|one, other| one.path.cmp(&other.path));
     let mut coverage = Coverage {
         skipped: Skips { unsupported: scan.unsupported, ..Skips::default() },

@@ -91,7 +91,8 @@ pub(super) struct Hand<'a> {
 impl<'a> Hand<'a> {
     pub(super) fn new(options: &'a IndexOptions, cancel: &Cancel) -> Self {
         let extractor = Extractor::new(options.limits).with_cancel(cancel.clone());
-        let worker = options.isolation.clone().map(|isolation| Worker::new(isolation, options.limits));
+        let worker =
+            options.isolation.clone().map(|isolation| Worker::new(isolation, options.limits, cancel.clone()));
         Hand { options, extractor, worker, text: Vec::new() }
     }
 

@@ -30,6 +30,9 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("server.listen", super::LISTEN),
     ("server.allow_remote", super::ALLOW_REMOTE),
     ("server.hosts", super::HOSTS),
+    ("code.root", super::CODE_ROOT),
+    ("code.enabled", super::CODE_ENABLED),
+    ("code.write", super::CODE_WRITE),
     ("tools.process", super::PROCESS_TOOL),
 ];
 

@@ -21,6 +21,7 @@ fn names(path: &Path, options: &IndexOptions, take: usize) -> (Vec<String>, Cove
     let coverage = survey(
         path,
         options,
+        &|_| true,
         &Cancel::new(),
         |surveyed| {
             let symbols = surveyed.symbols(Some(SymbolRole::Definition)).symbols;
@@ -64,8 +65,9 @@ fn a_file_is_surveyed_alone_and_as_what_it_is_said_to_be() {
     assert_eq!(names(&tree.path("b.rs"), &options(0), 9).0, ["b.rs: two"]);
     let read_as = IndexOptions { read_as: Some(Language::Python), ..options(0) };
     assert_eq!(names(&tree.path("c"), &read_as, 9).0, ["c: three"]);
-    let survey =
-        |path: &Path| survey(path, &options(0), &Cancel::new(), |_| (), |()| ControlFlow::Continue(()));
+    let survey = |path: &Path| {
+        survey(path, &options(0), &|_| true, &Cancel::new(), |_| (), |()| ControlFlow::Continue(()))
+    };
     assert!(matches!(survey(&tree.path("c")), Err(IndexError::Language { .. })));
     assert!(matches!(survey(&tree.path("nowhere")), Err(IndexError::Root { .. })));
     let cancel = Cancel::new();
