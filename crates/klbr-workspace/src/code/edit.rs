@@ -122,7 +122,10 @@ impl Code {
             .ok()
             .filter(|after| applied.first().is_some_and(|applied| applied.after == ContentHash::of(after)));
         let Some(after) = after else {
-            return Ok(Answer::text(format!("Changed, and {} was changed again at once: read it again.", place.name)));
+            return Ok(Answer::text(format!(
+                "Changed, and {} was changed again at once: read it again.",
+                place.name
+            )));
         };
         Ok(Answer::Change(Change {
             path: place.name,
