@@ -198,7 +198,14 @@ fn names_are_found_with_what_the_answer_rests_on() {
         told["hits"].as_array().unwrap().iter().map(|h| h["symbol"]["name_path"].as_str().unwrap()).collect();
     assert_eq!(paths, ["open[cfg(unix)]", "open[cfg(windows)]"]);
     assert_eq!((&told["searched"], &told["skipped"]["counts"]["binary"]), (&2.into(), &1.into()), "{told}");
-    tree.check(&["defs", "open", "src", "--limit", "1"], &expect![[r#""#]]);
+    tree.check(
+        &["defs", "open", "src", "--limit", "1"],
+        &expect![[r#"
+        src/lib.rs:13:4: function open[cfg(unix)]  fn open()
+        ---
+        there are more: --limit takes a larger number
+    "#]],
+    );
     tree.refused(&["defs", "a::"], 2, "not a name path at byte 3", "Reader::read");
     tree.refused(&["defs", "a", "nowhere"], 2, "nowhere", "can be read");
     tree.refused(&["outline", "notes"], 2, "neither the file's name", "--language");
@@ -247,7 +254,21 @@ fn a_definition_is_replaced_and_the_difference_is_printed() {
     let ended = tree
         .edit(&["replace-symbol-body", "src/lib.rs", "impl Store::size", "--hash", &hash], "self.size + 1");
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    expect![[r#""#]].assert_eq(&ended.out);
+    expect![[r#"
+        --- a/src/lib.rs
+        +++ b/src/lib.rs
+        @@ -5,7 +5,7 @@
+ 
+         impl Store {
+             pub fn size(&self) -> u8 {
+        -        self.size
+        +        self.size + 1
+             }
+         }
+ 
+        hash a3d3e3cc05608ce31e93fca4cf396e3c208b8068276e3136e4f9a2c9ff69c7d4
+    "#]]
+    .assert_eq(&ended.out);
     let text = fs::read_to_string(tree.path("src/lib.rs")).unwrap();
     assert_eq!(text, LIB.replace("self.size\n", "self.size + 1\n"));
     // The hash that it printed is what the next edit names.
@@ -266,7 +287,7 @@ fn a_definition_is_replaced_and_the_difference_is_printed() {
     ]);
     assert_eq!(told["before"], hash.as_str());
     let text = fs::read_to_string(tree.path("src/lib.rs")).unwrap();
-    assert!(text.ends_with("fn open() {}\n\nfn close() {}\n"), "{text}");
+    assert!(text.ends_with("fn open() {}\nfn close() {}\n"), "{text}");
     let hash = tree.hash("src/lib.rs");
     let ended = tree.run(&["edit", "rename-in-file", "src/lib.rs", "close", "shut", "--hash", &hash]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -277,7 +298,7 @@ fn a_definition_is_replaced_and_the_difference_is_printed() {
     let ended = tree.edit(&["replace-symbol", "src/lib.rs", "Store", "--attached", "--hash", &hash], "");
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let text = fs::read_to_string(tree.path("src/lib.rs")).unwrap();
-    assert!(!text.contains("A store") && text.contains("const A: u8 = 1;\n\nfn shut() {}\n"), "{text}");
+    assert!(!text.contains("A store") && text.contains("const A: u8 = 1;\nfn shut() {}\n"), "{text}");
 }
 
 #[test]

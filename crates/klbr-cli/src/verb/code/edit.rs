@@ -22,7 +22,12 @@ pub(super) fn run(asked: &args::Edit, json: bool) -> Outcome {
         return print_json(applied);
     }
     let mut stdout = io::stdout().lock();
-    for line in applied.diff.lines() {
+    let name = of.file.display().to_string();
+    for (side, mark) in [('a', "---"), ('b', "+++")] {
+        writeln!(stdout, "{mark} {side}/{}", shown(name.trim_start_matches('/')))?;
+    }
+    // The file is called as the operator does, not as the system.
+    for line in applied.diff.lines().skip(2) {
         writeln!(stdout, "{}", shown(line))?;
     }
     writeln!(stdout, "hash {}", applied.after)?;
