@@ -33,7 +33,7 @@ impl<'a> Prefilter<'a> {
                 return false;
             }
             match (self.role, language) {
-                (SymbolRole::Definition, Language::Rust) => rust_may_define(before),
+                (SymbolRole::Definition, Language::Rust) => rust_may_define(before, after),
                 (SymbolRole::Definition, Language::Python) => python_may_define(before, after),
                 _ => true,
             }
@@ -51,20 +51,43 @@ fn is_word(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || *byte == b'_' || *byte >= 0x80
 }
 
-/// A name follows a keyword of its own on its line, or stands behind a bracket, a comma or the like; it never follows
-/// another word, an operator, a dot or a path's colons. What a line above ends with tells nothing.
-fn rust_may_define(before: &[u8]) -> bool {
+/// A name follows a keyword of its own on its line, or is a field or variant, which stands behind a brace, a comma or
+/// the like. What a line above ends with tells nothing.
+fn rust_may_define(before: &[u8], after: &[u8]) -> bool {
     let before = before.strip_suffix(b"r#").unwrap_or(before);
     let trimmed = before.trim_ascii_end();
-    let Some(last) = trimmed.last().filter(|_| !before[trimmed.len()..].contains(&b'\n')) else {
-        return true;
-    };
-    match is_word(last) {
-        true => {
-            let length = trimmed.iter().rev().take_while(|byte| is_word(byte)).count();
-            RUST_WORDS.contains(&&trimmed[trimmed.len() - length..])
-        }
-        false => !b".:&*=<>+-|%^?@~$'".contains(last),
+    let length = trimmed.iter().rev().take_while(|byte| is_word(byte)).count();
+    let word = &trimmed[trimmed.len() - length..];
+    let is_keyword = RUST_WORDS.contains(&word);
+    match trimmed.last() {
+        Some(_) if word == b"let" || word == b"mut" => may_be_bound(after),
+        Some(_) if word == b"pub" => may_be_member(after),
+        Some(_) if is_keyword => true,
+        Some(_) if before[trimmed.len()..].contains(&b'\n') => may_be_member(after),
+        Some(b'!' | b'"') | None => true,
+        Some(b'{' | b',' | b')' | b']' | b'}' | b';' | b'/') => may_be_member(after),
+        Some(_) => false,
+    }
+}
+
+/// Of what `let` binds only closures are told. A type that is written down, or a comment, is not looked into.
+fn may_be_bound(after: &[u8]) -> bool {
+    match after.trim_ascii_start() {
+        [b'=', value @ ..] => match value.trim_ascii_start() {
+            [b'|' | b'/' | b'#', ..] => true,
+            value => [&b"move"[..], b"async", b"static", b"for"].iter().any(|word| value.starts_with(word)),
+        },
+        [b':' | b'/', ..] | [] => true,
+        _ => false,
+    }
+}
+
+/// A field has a type, a variant has fields, a value, or ends.
+fn may_be_member(after: &[u8]) -> bool {
+    match after.trim_ascii_start() {
+        [b':', b':', ..] | [b'=', b'=' | b'>', ..] => false,
+        [b':' | b',' | b'(' | b'{' | b'}' | b'=' | b'/' | b'#', ..] | [] => true,
+        _ => false,
     }
 }
 
@@ -92,9 +115,19 @@ mod tests {
 
     #[test]
     fn mentions_alone_are_passed_over() {
-        for text in
-            ["x.len()", "Vec::len(x)", "(a + len)", "is_len len_of", "return len", "&len", "#[x] // relen"]
-        {
+        for text in [
+            "x.len()",
+            "Vec::len(x)",
+            "(a + len)",
+            "is_len len_of",
+            "return len",
+            "&len",
+            "#[x] // relen",
+            "let len = x",
+            "f(len, x)",
+            "{ len => 1 }",
+            ";\n    len.x()",
+        ] {
             assert!(!may_define(Language::Rust, "len", text), "{text}");
         }
         for text in ["len(x)", "x.len()", "if len == 1", "return len + 1"] {
@@ -106,6 +139,8 @@ mod tests {
     #[test]
     fn what_may_define_is_let_through() {
         for text in [
+            "static ref len: u8",
+            "let len = |x| x",
             "fn len",
             "fn r#len",
             "{ len: u8 }",
