@@ -1,5 +1,7 @@
 //! The code actions as an agent meets them: a scripted model calls, and what it is then told is the transcript.
 
+#![allow(clippy::unwrap_used, reason = "a test's helpers fail where they stand, like the test")]
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -83,7 +85,10 @@ async fn code_is_read_by_its_symbols_within_what_may_be_seen() {
         ("code_diagnostics", json!({ "path": "app.py" })),
         ("code_definitions", json!({ "name": "secret_size" })),
     ];
-    check(&code(folder.path(), Level::Ro), &calls, &expect![[r#"
+    check(
+        &code(folder.path(), Level::Ro),
+        &calls,
+        &expect![[r#"
         app.py (python)
           1-2        class        class App:
           2            method       def run(self):
@@ -112,7 +117,9 @@ async fn code_is_read_by_its_symbols_within_what_may_be_seen() {
         =====
         (none)
         (3 files searched, 0 skipped, 0 of no known language)
-    "#]]).await;
+    "#]],
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -194,7 +201,7 @@ async fn a_file_is_changed_only_as_the_agent_has_seen_it() {
         =====
         @@ -9,6 +9,5 @@
          }
- 
+
          fn open() -> Store {
         -    Store.size();
              Store
@@ -208,7 +215,7 @@ async fn a_file_is_changed_only_as_the_agent_has_seen_it() {
         +        2
              }
          }
- 
+
         =====
         ~/code/src/lib.rs changed since you last read it. Read it again before changing it. impl Store::size stands at lines 6-9 now.
         =====
@@ -226,17 +233,17 @@ async fn a_file_is_changed_only_as_the_agent_has_seen_it() {
         +        3
              }
          }
- 
+
         =====
         @@ -9,6 +9,6 @@
              }
          }
- 
+
         -fn open() -> Store {
         +fn opened() -> Store {
              Store
          }
-    "#]].assert_eq(&(answers + "\n"));
+    "#]].assert_eq(&(answers.replace("\n \n", "\n\n") + "\n"));
     let text = fs::read_to_string(&file).unwrap();
     assert!(text.contains("3\n    }") && text.contains("fn opened() -> Store {\n    Store\n}"), "{text}");
 }

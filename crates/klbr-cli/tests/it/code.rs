@@ -258,17 +258,17 @@ fn a_definition_is_replaced_and_the_difference_is_printed() {
         --- a/src/lib.rs
         +++ b/src/lib.rs
         @@ -5,7 +5,7 @@
- 
+
          impl Store {
              pub fn size(&self) -> u8 {
         -        self.size
         +        self.size + 1
              }
          }
- 
+
         hash a3d3e3cc05608ce31e93fca4cf396e3c208b8068276e3136e4f9a2c9ff69c7d4
     "#]]
-    .assert_eq(&ended.out);
+    .assert_eq(&ended.out.replace("\n \n", "\n\n"));
     let text = fs::read_to_string(tree.path("src/lib.rs")).unwrap();
     assert_eq!(text, LIB.replace("self.size\n", "self.size + 1\n"));
     // The hash that it printed is what the next edit names.

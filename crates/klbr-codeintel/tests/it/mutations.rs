@@ -1,6 +1,6 @@
 //! A few thousand texts that were damaged at random, in every language of the build: what the fuzz target does for hours.
 
-use crate::invariants::hold_for;
+use crate::{invariants::hold_for, random_edits::Random};
 use klbr_codeintel::Language;
 
 const SEED: u64 = 0x636f_6465;
@@ -23,17 +23,6 @@ fn seed(language: Language) -> &'static str {
         "java" => "class A { int x; A() {} void m() { n(); } enum E { V } }\n",
         "c" | "cpp" => "struct s { int x; };\n#define M 1\nint f(int a) { return g(a); }\ntypedef int t;\n",
         _ => "class A { x = 1; m() { return this.x; } }\nconst f = (a) => a;\nexport function g() {}\n",
-    }
-}
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound as u64) as usize
     }
 }
 

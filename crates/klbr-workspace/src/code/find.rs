@@ -1,6 +1,7 @@
 //! Where a name is defined or mentioned.
 
 use std::fs;
+use std::path::Path;
 
 use async_trait::async_trait;
 use klbr_codeintel::{Answer as Found, Cancel, ContentHash, Hit, Query, SymbolRole, lookup_among};
@@ -72,14 +73,9 @@ impl Tool for CodeDefinitions {
     async fn call(&self, context: CallContext, asked: DefinitionArguments) -> Outcome {
         let code = self.0.clone();
         off(move |cancel| {
-            let question = Question {
-                name: &asked.name,
-                path: asked.path.as_deref(),
-                kinds: &asked.kinds,
-                limit: asked.limit,
-                role: SymbolRole::Definition,
-            };
-            let (place, found) = code.find(&question, cancel)?;
+            let kinds = kinds(&asked.kinds)?;
+            let query = Query { role: SymbolRole::Definition, kinds, ..query(&asked.name, asked.limit)? };
+            let (place, found) = code.find(asked.path.as_deref(), &query, cancel)?;
             match found.hits.as_slice() {
                 [hit] if asked.text && !found.more => code.text(&place, hit),
                 _ => Ok(listed(&context, &place, &found)),
@@ -100,38 +96,26 @@ impl Tool for CodeReferences {
     async fn call(&self, context: CallContext, asked: ReferenceArguments) -> Outcome {
         let code = self.0.clone();
         off(move |cancel| {
-            let question = Question {
-                name: &asked.name,
-                path: asked.path.as_deref(),
-                kinds: &asked.kinds,
-                limit: asked.limit,
-                role: SymbolRole::Reference,
-            };
-            let (place, found) = code.find(&question, cancel)?;
+            let kinds = kinds(&asked.kinds)?;
+            let query = Query { role: SymbolRole::Reference, kinds, ..query(&asked.name, asked.limit)? };
+            let (place, found) = code.find(asked.path.as_deref(), &query, cancel)?;
             Ok(listed(&context, &place, &found))
         })
         .await
     }
 }
 
-struct Question<'a> {
-    name: &'a str,
-    path: Option<&'a str>,
-    kinds: &'a [String],
-    limit: Option<usize>,
-    role: SymbolRole,
+fn query(name: &str, limit: Option<usize>) -> Result<Query, Refusal> {
+    let query = Query::definitions(name)
+        .map_err(|error| Refusal(FailureKind::Invalid, format!("Not done: {name:?} is no name: {error}.")))?;
+    Ok(Query { limit: limit.unwrap_or(USUAL).min(MOST), ..query })
 }
 
 impl Code {
-    fn find(&self, question: &Question<'_>, cancel: &Cancel) -> Result<(Place, Found), Refusal> {
-        let place = self.look(question.path.unwrap_or("."))?;
-        let query = Query::definitions(question.name).map_err(|error| {
-            Refusal(FailureKind::Invalid, format!("Not done: {:?} is no name: {error}.", question.name))
-        })?;
-        let limit = question.limit.unwrap_or(USUAL).min(MOST);
-        let query = Query { role: question.role, kinds: kinds(question.kinds)?, limit, ..query };
-        let admits = |below: &std::path::Path| self.admits(&place, below);
-        let found = lookup_among(&place.real, &self.options(), &admits, &query, cancel)?;
+    fn find(&self, path: Option<&str>, query: &Query, cancel: &Cancel) -> Result<(Place, Found), Refusal> {
+        let place = self.look(path.unwrap_or("."))?;
+        let admits = |below: &Path| self.admits(&place, below);
+        let found = lookup_among(&place.real, &self.options(), &admits, query, cancel)?;
         Ok((place, found))
     }
 
