@@ -1,8 +1,11 @@
 //! The command line.
 
+mod code;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+pub(crate) use code::{Code, Edit, Find, Index, Over, Read, Symbols, Target, Text};
 use klbr_core::attention;
 use klbr_core::ids::{ActionId, AgentName};
 
@@ -75,6 +78,9 @@ pub(crate) enum Verb {
     /// Look after the database
     #[command(subcommand)]
     Store(Store),
+    /// Read code by its symbols: outlines, definitions, mentions, checked edits. Needs no home
+    #[command(subcommand)]
+    Code(Code),
     /// For those who work on the agent
     #[command(subcommand)]
     Debug(Debug),

@@ -147,6 +147,7 @@ impl From<io::Error> for CommandError {
 pub(crate) fn start(error: &StartError) -> CommandError {
     let class = match error {
         StartError::Home { .. }
+        | StartError::Code { .. }
         | StartError::Lock(_)
         | StartError::Token(_)
         | StartError::NotLoopback { .. }

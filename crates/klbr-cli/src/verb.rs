@@ -1,5 +1,6 @@
 //! The verbs, one file each.
 
+mod code;
 mod compact;
 mod completions;
 mod debug;
@@ -29,6 +30,9 @@ pub(crate) fn run(cli: Cli) -> Outcome {
     if let Verb::Completions { shell } = cli.verb {
         return completions::run(shell);
     }
+    if let Verb::Code(code) = &cli.verb {
+        return code::run(code, cli.common.json);
+    }
     let context = wiring::context(&cli.common)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let outcome = runtime.block_on(async {
@@ -54,7 +58,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
             Verb::Discord(discord) => discord::run(&context, discord).await,
             Verb::Store(store) => store::run(&context, store),
             Verb::Debug(debug) => debug::run(&context, debug).await,
-            Verb::Completions { .. } => Ok(()),
+            Verb::Code(_) | Verb::Completions { .. } => Ok(()),
         }
     });
     // A read of the terminal may be left behind; nothing else is.

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal as _, stderr, stdin, stdout};
 use std::path::{Path, PathBuf};
 
+use klbr_codeintel::isolate::Isolation;
 use klbr_core::ids::AgentName;
 use klbr_server::config::{self, AGENT, Config};
 use klbr_server::{Home, logging};
@@ -28,7 +29,8 @@ fn home(common: &Common) -> Outcome<PathBuf> {
 /// What a home is configured with.
 pub(crate) fn config(home: &Path, agent: Option<&AgentName>) -> Outcome<Config> {
     let flags = |name: &str| (name == AGENT).then(|| agent.map(AgentName::to_string)).flatten();
-    Ok(Config::load(home, &flags, &variable)?)
+    let config = Config::load(home, &flags, &variable)?;
+    Ok(Config { parser: Some(parser()?), ..config })
 }
 
 /// Begins to log: to the error stream, and to the home once it is there.
@@ -49,6 +51,16 @@ pub(crate) fn log(home: &Path) -> Outcome {
 /// The editor that the operator prefers.
 pub(crate) fn editor() -> Option<String> {
     ["VISUAL", "EDITOR"].into_iter().find_map(variable).filter(|editor| !editor.trim().is_empty())
+}
+
+/// Texts of so many bytes are parsed in a process that can be killed. In smaller ones no single step of the parser
+/// takes long, so that it ends itself in time.
+const HARD: usize = 256 << 10;
+
+/// This program again, as a process that parses.
+pub(crate) fn parser() -> Outcome<Isolation> {
+    let arguments = vec!["code".into(), "worker".into()];
+    Ok(Isolation { program: std::env::current_exe()?, arguments, above_bytes: HARD })
 }
 
 /// Whether somebody sits at both ends of this program.

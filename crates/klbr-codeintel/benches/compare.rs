@@ -92,7 +92,7 @@ struct Tool {
     command: Box<dyn Fn() -> Command>,
 }
 
-fn tools(list: &Path, files: &[PathBuf], folder: &Path) -> Vec<Tool> {
+fn tools(list: &Path, tree: &Path, folder: &Path) -> Vec<Tool> {
     let own = std::env::current_exe().unwrap();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let ours = |threads: usize| {
@@ -107,6 +107,23 @@ fn tools(list: &Path, files: &[PathBuf], folder: &Path) -> Vec<Tool> {
         Tool { name: "klbr, 1 thread", command: ours(1) },
         Tool { name: "klbr, all cores", command: ours(cores) },
     ];
+    // The command as it is installed, beside this program; what a user waits for.
+    let klbr = own.ancestors().nth(2).map(|release| release.join("klbr")).filter(|klbr| klbr.is_file());
+    let Some(klbr) = klbr else {
+        println!("SKIPPED: cargo build --release -p klbr-cli makes the command that is to be compared");
+        return tools;
+    };
+    for (name, all) in [("klbr code --all", true), ("klbr code", false)] {
+        let (klbr, tree) = (klbr.clone(), tree.to_owned());
+        tools.push(Tool {
+            name,
+            command: Box::new(move || {
+                let mut command = Command::new(&klbr);
+                command.args(["code", "symbols"]).arg(&tree).args(all.then_some("--all"));
+                command
+            }),
+        });
+    }
     if found("ctags") {
         let list = list.to_owned();
         tools.push(Tool {
@@ -130,12 +147,12 @@ fn tools(list: &Path, files: &[PathBuf], folder: &Path) -> Vec<Tool> {
         });
     }
     if found("ast-grep") {
-        let files = files.to_owned();
+        let tree = tree.to_owned();
         tools.push(Tool {
             name: "ast-grep outline",
             command: Box::new(move || {
                 let mut command = Command::new("ast-grep");
-                command.args(["outline", "--items", "all"]).args(&files);
+                command.args(["outline", "--items", "all"]).arg(&tree);
                 command
             }),
         });
@@ -189,11 +206,20 @@ fn time(command: &Command) -> (Duration, Duration, u64) {
 
 fn compare(language: &str, files: &[PathBuf]) {
     let folder = tempfile::tempdir().unwrap();
-    let list = folder.path().join("files");
+    let (list, tree) = (folder.path().join("files"), folder.path().join("tree"));
+    fs::create_dir(&tree).unwrap();
+    // Copies in one folder, since not all of them read lists.
+    let copy = |(number, file): (usize, &PathBuf)| {
+        let ending = file.extension().unwrap().to_str().unwrap();
+        let copy = tree.join(format!("f{number:04}.{ending}"));
+        fs::copy(file, &copy).unwrap();
+        copy
+    };
+    let files: Vec<PathBuf> = files.iter().enumerate().map(copy).collect();
     let mut writer = File::create(&list).unwrap();
     files.iter().for_each(|file| writeln!(writer, "{}", file.display()).unwrap());
     let bytes: u64 = files.iter().map(|file| file.metadata().unwrap().len()).sum();
-    let tools = tools(&list, files, folder.path());
+    let tools = tools(&list, &tree, folder.path());
     // Once unmeasured: files into the page cache, parsers built.
     let outputs: Vec<u64> = tools.iter().map(|tool| time(&(tool.command)()).2).collect();
     let mut times: Vec<(Vec<Duration>, Vec<Duration>)> = vec![Default::default(); tools.len()];
@@ -298,19 +324,21 @@ fn index(library: &Path) {
         return;
     };
     let total = bytes(&registry, "rs") as f64 / 1e6;
-    for name in ["JoinHandle", "floor_char_boundary", "no_such_name_anywhere"] {
-        let query = Query::definitions(name).unwrap();
+    for name in ["new", "len", "value", "Some", "String", "JoinHandle", "floor_char_boundary", "no_such_name"]
+    {
+        // As many finds as the command shows.
+        let query = Query { limit: 100, ..Query::definitions(name).unwrap() };
         let options = IndexOptions { obey_ignore_files: false, ..IndexOptions::default() };
         let mut times = Vec::new();
-        let mut hits = 0;
-        for _ in 0..5 {
+        let (mut hits, mut searched) = (0, 0);
+        for _ in 0..3 {
             let (answer, time) = timed(|| lookup(&registry, &options, &query, &Cancel::new()).unwrap());
-            hits = answer.hits.len();
+            (hits, searched) = (answer.hits.len(), answer.searched);
             times.push(time);
         }
         let middle = median(&mut times);
         println!(
-            "  {name} looked up in {total:.0} MB without an index: {middle:?}, {hits} hits; for 125 MB: {:.2} s",
+            "  {name} looked up in {total:.0} MB without an index: {middle:?}, {hits} hits in {searched} files; for 125 MB: {:.2} s",
             middle.as_secs_f64() * 125.0 / total
         );
     }

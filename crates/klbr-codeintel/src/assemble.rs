@@ -14,7 +14,18 @@ use std::{borrow::Cow, collections::HashMap};
 /// The longest signature shown, in bytes.
 const MAX_SIGNATURE: usize = 400;
 
-pub(crate) fn extraction(language: ResolvedLanguage, source: &[u8], raws: &Raws) -> SymbolExtraction {
+/// The symbols of one role or of both, in the order of the text.
+pub(crate) fn extraction(
+    language: ResolvedLanguage,
+    source: &[u8],
+    raws: &Raws,
+    role: Option<SymbolRole>,
+) -> SymbolExtraction {
+    let (no_defs, no_refs) = match role {
+        None => (false, false),
+        Some(SymbolRole::Definition) => (false, true),
+        Some(SymbolRole::Reference) => (true, false),
+    };
     let lines = LineIndex::new(source);
     let paths = paths(language.name, source, raws);
     let container = |index: Option<u32>| index.map(|index| paths[index as usize].clone());
@@ -22,7 +33,7 @@ pub(crate) fn extraction(language: ResolvedLanguage, source: &[u8], raws: &Raws)
     let defs = raws.defs.iter().enumerate().map(|(index, def)| (def.range.start, index));
     let refs =
         raws.refs.iter().enumerate().map(|(index, mention)| (mention.name.start, raws.defs.len() + index));
-    let mut order: Vec<(u32, usize)> = defs.chain(refs).collect();
+    let mut order: Vec<(u32, usize)> = defs.filter(|_| !no_defs).chain(refs.filter(|_| !no_refs)).collect();
     order.sort_unstable();
     let mut written = WrittenPaths::default();
     let symbol = |(_, index): (u32, usize)| match index.checked_sub(raws.defs.len()) {

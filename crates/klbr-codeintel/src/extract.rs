@@ -90,7 +90,7 @@ impl Extractor {
     ) -> Result<SymbolExtraction, ExtractError> {
         let language = ResolvedLanguage::resolve(path, source, language)?;
         let parsed = self.parsed(language.name, source)?;
-        Ok(assemble::extraction(language, source, &parsed.raws))
+        Ok(assemble::extraction(language, source, &parsed.raws, None))
     }
 
     /// Where `source` leaves its grammar; empty for a text without fault.

@@ -7,17 +7,21 @@
 mod cache;
 mod compact;
 mod lookup;
+mod prefilter;
 mod query;
 mod scan;
 mod skip;
+mod survey;
 #[cfg(feature = "watch")]
 mod watch;
 mod work;
 
 pub use cache::CacheError;
-pub use lookup::lookup;
+pub use lookup::{lookup, lookup_among};
 pub use query::{Answer, FileSymbols, Hit, Query, SymbolSearch};
+pub use scan::Admits;
 pub use skip::{SkipReason, Skipped, Skips};
+pub use survey::{Coverage, Surveyed, survey};
 #[cfg(feature = "watch")]
 pub use watch::{Watch, WatchError};
 
@@ -26,7 +30,7 @@ pub(crate) use compact::Compact;
 use crate::{
     hash::ContentHash,
     isolate::Isolation,
-    language::Language,
+    language::{Language, LanguageError},
     parse::{Cancel, Limits},
 };
 use scan::{Found, Stamp};
@@ -54,6 +58,8 @@ pub struct IndexOptions {
     pub obey_ignore_files: bool,
     /// The most memory that the index itself may hold; files beyond are left out and listed.
     pub max_index_bytes: usize,
+    /// The language of a file that is named itself, whatever its name says. A tree's files are told by their names.
+    pub read_as: Option<Language>,
     /// A process of its own for hard files, in which even a parser that hangs can be ended.
     pub isolation: Option<Isolation>,
 }
@@ -68,6 +74,7 @@ impl Default for IndexOptions {
             hidden: false,
             obey_ignore_files: true,
             max_index_bytes: 1 << 30,
+            read_as: None,
             isolation: None,
         }
     }
@@ -115,6 +122,14 @@ pub enum IndexError {
         root: PathBuf,
         /// What failed.
         source: io::Error,
+    },
+    /// The language of the file named cannot be told.
+    #[error("{}: {source}", path.display())]
+    Language {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: LanguageError,
     },
     /// The caller raised its [`Cancel`]; an index that was there keeps what it had and what was done until then.
     #[error("cancelled")]
@@ -168,7 +183,7 @@ impl Index {
     /// # Errors
     /// As [`Index::build`].
     pub fn refresh(&mut self, cancel: &Cancel, progress: OnProgress<'_>) -> Result<IndexReport, IndexError> {
-        let scan = scan::scan(&self.root, &self.options, cancel)?;
+        let scan = scan::scan(&self.root, &self.options, &|_| true, cancel)?;
         let before = self.files.len();
         let found: BTreeMap<PathBuf, Found> =
             scan.files.into_iter().map(|found| (found.path.clone(), found)).collect();
@@ -277,9 +292,16 @@ impl Index {
 
     /// What is left out and why.
     pub fn skipped(&self) -> Skips {
+        self.skipped_below(None)
+    }
+
+    /// The same of the files whose paths begin so; how many are of no known language is known of the whole tree only.
+    fn skipped_below(&self, below: Option<&Path>) -> Skips {
+        let is_below = |path: &Path| below.is_none_or(|below| path.starts_with(below));
         let mut skips = Skips { unsupported: self.unsupported, ..Skips::default() };
-        self.strays.iter().for_each(|stray| skips.add(stray.clone()));
-        for (path, entry) in &self.files {
+        let strays = self.strays.iter().filter(|stray| is_below(&stray.path));
+        strays.for_each(|stray| skips.add(stray.clone()));
+        for (path, entry) in self.files.iter().filter(|(path, _)| is_below(path)) {
             if let State::Skipped(reason) = &entry.state {
                 skips.add(Skipped { path: path.clone(), reason: reason.clone() });
             }

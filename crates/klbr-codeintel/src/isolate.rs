@@ -9,7 +9,8 @@ use crate::{
     extract::Extractor,
     index::Compact,
     language::Language,
-    parse::{ExtractError, Limits},
+    parse::{Cancel, ExtractError, Limits},
+    raw::{Problem, Raws},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
@@ -18,7 +19,7 @@ use std::{
     path::PathBuf,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     sync::mpsc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// How long beyond its bound a process may take to say so itself.
@@ -48,7 +49,7 @@ struct Request<'a> {
 
 #[derive(Serialize, Deserialize)]
 enum Response {
-    Symbols(Compact),
+    Symbols(Compact, Vec<Problem>),
     TimedOut,
     TooLarge(u64),
     Binary(u64),
@@ -68,7 +69,7 @@ pub fn serve(mut input: impl Read, mut output: impl Write) -> io::Result<()> {
             max_time: Duration::from_millis(request.max_millis),
         };
         let response = match Extractor::new(limits).parsed(request.language, request.text) {
-            Ok(parsed) => Response::Symbols(Compact::new(request.text, &parsed.raws)),
+            Ok(parsed) => Response::Symbols(Compact::new(request.text, &parsed.raws), parsed.raws.problems),
             Err(ExtractError::TooLarge { bytes, .. }) => Response::TooLarge(bytes),
             Err(ExtractError::Binary { at }) => Response::Binary(at as u64),
             Err(_) => Response::TimedOut,
@@ -142,12 +143,13 @@ impl Drop for Running {
 pub(crate) struct Worker {
     isolation: Isolation,
     limits: Limits,
+    cancel: Cancel,
     running: Option<Running>,
 }
 
 impl Worker {
-    pub(crate) fn new(isolation: Isolation, limits: Limits) -> Self {
-        Worker { isolation, limits, running: None }
+    pub(crate) fn new(isolation: Isolation, limits: Limits, cancel: Cancel) -> Self {
+        Worker { isolation, limits, cancel, running: None }
     }
 
     pub(crate) fn takes(&self, bytes: usize) -> bool {
@@ -155,6 +157,15 @@ impl Worker {
     }
 
     pub(crate) fn extract(&mut self, language: Language, text: &[u8]) -> Result<Compact, ExtractError> {
+        Ok(self.ask(language, text)?.0)
+    }
+
+    pub(crate) fn raws(&mut self, language: Language, text: &[u8]) -> Result<Raws, ExtractError> {
+        let (symbols, problems) = self.ask(language, text)?;
+        Ok(Raws { problems, ..symbols.raws() })
+    }
+
+    fn ask(&mut self, language: Language, text: &[u8]) -> Result<(Compact, Vec<Problem>), ExtractError> {
         let request = Request {
             language,
             max_bytes: self.limits.max_bytes as u64,
@@ -166,12 +177,12 @@ impl Worker {
             Some(running) => running,
             None => Running::start(&self.isolation).map_err(crashed)?,
         };
-        let (running, answer) = ask(running, &request, self.limits.max_time + GRACE);
+        let (running, answer) = ask(running, &request, self.limits.max_time + GRACE, &self.cancel);
         match answer {
             Asked::Answer(response) => {
                 self.running = Some(running);
                 match response {
-                    Response::Symbols(symbols) => Ok(symbols),
+                    Response::Symbols(symbols, problems) => Ok((symbols, problems)),
                     Response::TimedOut => Err(ExtractError::TimedOut(self.limits.max_time)),
                     Response::TooLarge(bytes) => {
                         Err(ExtractError::TooLarge { bytes, limit: self.limits.max_bytes as u64 })
@@ -179,6 +190,7 @@ impl Worker {
                     Response::Binary(at) => Err(ExtractError::Binary { at: at as usize }),
                 }
             }
+            Asked::Killed if self.cancel.is_cancelled() => Err(ExtractError::Cancelled),
             Asked::Killed => Err(ExtractError::TimedOut(self.limits.max_time)),
             Asked::Failed(error) => Err(crashed(error)),
         }
@@ -191,17 +203,23 @@ enum Asked {
     Failed(io::Error),
 }
 
-/// Asks while a second thread holds the clock, and kills the process when it runs out.
-fn ask(mut running: Running, request: &Request<'_>, limit: Duration) -> (Running, Asked) {
+/// How often the caller's flag is looked at while a process works.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Asks while a second thread holds the clock, and kills the process when it runs out or the caller cancels.
+fn ask(mut running: Running, request: &Request<'_>, limit: Duration, cancel: &Cancel) -> (Running, Asked) {
     let (answered, clock) = mpsc::channel::<()>();
     let Running { child, input, output } = &mut running;
     let answer = std::thread::scope(|scope| {
         let watchdog = scope.spawn(move || {
-            let late = clock.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout);
-            if late {
-                let _ = child.kill();
+            let end = Instant::now() + limit;
+            while clock.recv_timeout(TICK) == Err(mpsc::RecvTimeoutError::Timeout) {
+                if cancel.is_cancelled() || Instant::now() > end {
+                    let _ = child.kill();
+                    return true;
+                }
             }
-            late
+            false
         });
         let answer = write_frame(input, request).and_then(|()| read_message(output));
         drop(answered);

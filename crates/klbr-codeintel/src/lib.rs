@@ -3,7 +3,8 @@
 //! The tour: [`extract_symbols`] (or an [`Extractor`] for many texts) tells every definition and mention;
 //! [`definitions_named`], [`references_named`], [`symbol_at`] and [`outline`] ask that answer; [`Extractor::diagnostics`]
 //! tells where a text leaves its grammar. [`Editor::plan`] proves an edit on a text, [`Editor::apply`] writes it to files.
-//! [`Index`] holds a tree's names, [`lookup`] finds one without an index, [`isolate`] parses where it can be killed.
+//! [`survey`] goes through a tree once, [`Index`] holds a tree's names, [`lookup`] finds one without an index, [`isolate`]
+//! parses where it can be killed.
 //!
 //! It prints nothing, reads no environment, keeps no state between calls but what its values hold, and knows neither
 //! agents nor their tools.
@@ -35,8 +36,9 @@ pub use edit::{Applied, Candidate, Change, Edit, EditError, EditPolicy, Editor, 
 pub use extract::{Extractor, extract_symbols};
 pub use hash::{ContentHash, ContentHashError};
 pub use index::{
-    Answer, CacheError, FileSymbols, Hit, Index, IndexError, IndexOptions, IndexReport, OnProgress, Progress,
-    Query, SkipReason, Skipped, Skips, SymbolSearch, lookup,
+    Admits, Answer, CacheError, Coverage, FileSymbols, Hit, Index, IndexError, IndexOptions, IndexReport,
+    OnProgress, Progress, Query, SkipReason, Skipped, Skips, Surveyed, SymbolSearch, lookup, lookup_among,
+    survey,
 };
 #[cfg(feature = "watch")]
 pub use index::{Watch, WatchError};

@@ -102,6 +102,10 @@ impl NamePath {
 }
 
 fn is_bare(name: &str) -> bool {
+    // Nearly all names.
+    if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        return true;
+    }
     let plain = name.strip_prefix("r#").filter(|rest| starts_identifier(rest)).unwrap_or(name);
     !plain.is_empty()
         && plain.trim() == plain

@@ -49,7 +49,7 @@ pub struct Position {
 }
 
 /// A half-open byte span of a file below 4 GiB.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct Span {
     pub(crate) start: u32,
     pub(crate) end: u32,

@@ -1,6 +1,7 @@
 //! What a walk writes down: compact records of byte spans, from which every answer is made.
 
 use crate::{range::Span, symbol::SymbolKind};
+use serde::{Deserialize, Serialize};
 
 /// The text of a definition's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +60,7 @@ pub(crate) struct Ref {
 }
 
 /// A region that does not follow the grammar, or a token that should have been there.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Problem {
     pub(crate) span: Span,
     pub(crate) missing: Option<Box<str>>,

@@ -137,6 +137,14 @@ pub struct CodeSymbol {
     pub degraded: bool,
 }
 
+/// Line, column (from 1, in bytes), kind and path: `12:5: method impl S::new`.
+impl std::fmt::Display for CodeSymbol {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let place = &self.name_range;
+        write!(f, "{}:{}: {} {}", place.start_line, place.start_column + 1, self.kind, self.name_path)
+    }
+}
+
 /// How well a language's symbols are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use klbr_core::ids::AgentName;
 use klbr_core::model::ToolChoice;
 use klbr_llm::discovery::Candidate;
+pub use klbr_workspace::code::Isolation;
 
 use crate::pause::Pause;
 pub use file::SETTINGS;
@@ -41,6 +42,10 @@ pub struct Config {
     pub discord: Option<klbr_discord::Settings>,
     /// Whether the agent may run command lines.
     pub process_tool: bool,
+    /// The code that the agent may work on, if any.
+    pub code: Option<CodeConfig>,
+    /// How a process is started in which hard files are parsed; without it they are parsed in the daemon's own.
+    pub parser: Option<Isolation>,
     /// Names of environment variables that hold secrets; processes that the agent starts do not get them.
     pub secret_variables: Vec<String>,
     /// Where to stand still, for proofs.
@@ -64,6 +69,15 @@ pub struct AgentConfig {
     pub max_output_tokens: Option<u32>,
     /// Whether each reply has to call something.
     pub tool_choice: ToolChoice,
+}
+
+/// The code that an agent works on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeConfig {
+    /// The folder; relative to the home where it is relative.
+    pub root: PathBuf,
+    /// Whether the agent may change it.
+    pub write: bool,
 }
 
 /// Which model server is used.
@@ -152,6 +166,8 @@ impl Config {
             server: ServerChoice::Discover(klbr_llm::discovery::usual_candidates()),
             discord: None,
             process_tool: false,
+            code: None,
+            parser: None,
             secret_variables: Vec::new(),
             pause: None,
         }
@@ -168,6 +184,7 @@ impl Config {
         layers.set(LISTEN, &mut config.listen, "an address like 127.0.0.1:4711")?;
         layers.set(ALLOW_REMOTE, &mut config.allow_remote, "true or false")?;
         layers.set(PROCESS_TOOL, &mut config.process_tool, "true or false")?;
+        config.code = code(home, &layers)?;
         if let Some(hosts) = layers.get(HOSTS) {
             config.hosts = hosts.text.split(',').map(|host| host.trim().to_owned()).collect();
             config.hosts.retain(|host| !host.is_empty());
@@ -188,6 +205,22 @@ impl Config {
             config.server = ServerChoice::At(Box::new(server));
         }
         Ok(config)
+    }
+}
+
+/// The code that is named, unless it is switched off.
+fn code(home: &Path, layers: &Layers<'_>) -> Result<Option<CodeConfig>, ConfigError> {
+    let (mut enabled, mut write) = (true, false);
+    layers.set(CODE_ENABLED, &mut enabled, "true or false")?;
+    layers.set(CODE_WRITE, &mut write, "true or false")?;
+    let Some(root) = layers.get(CODE_ROOT).filter(|_| enabled) else { return Ok(None) };
+    let path = home.join(root.text.trim());
+    match path.is_dir() && !root.text.trim().is_empty() {
+        true => Ok(Some(CodeConfig { root: path, write })),
+        false => Err(ConfigError::Value {
+            origin: root.origin,
+            problem: format!("expected a folder of code, and there is none at {}", path.display()),
+        }),
     }
 }
 
@@ -229,6 +262,12 @@ pub(crate) const DISCORD_TOKEN_ENV: &str = "KLBR_DISCORD_TOKEN_ENV";
 pub(crate) const DISCORD_TOKEN_FILE: &str = "KLBR_DISCORD_TOKEN_FILE";
 /// Whether the agent may run command lines; only in `klbr.toml`.
 pub(crate) const PROCESS_TOOL: &str = "KLBR_PROCESS_TOOL";
+/// The folder of code that the agent may work on.
+pub const CODE_ROOT: &str = "KLBR_CODE_ROOT";
+/// Whether it has the actions for that; only in `klbr.toml`.
+pub(crate) const CODE_ENABLED: &str = "KLBR_CODE_ENABLED";
+/// Whether it may change that code; only in `klbr.toml`.
+pub(crate) const CODE_WRITE: &str = "KLBR_CODE_WRITE";
 /// What is logged; see [`crate::logging`].
 pub const LOG: &str = "KLBR_LOG";
 /// Where to stand still; see [`crate::pause`].

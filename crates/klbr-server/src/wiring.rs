@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use klbr_server::{Config, ConfigError, Daemon, Home, StartError, config, logging, whole_story};
+use klbr_workspace::code::{Isolation, serve};
 use tokio::runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -19,6 +20,12 @@ const FLAGS: &[(&str, &str)] = &[
     ("--base-url", klbr_llm::config::BASE_URL),
     ("--log", config::LOG),
 ];
+
+/// The hidden argument that makes this program a process that parses.
+const PARSER: &str = "--parser";
+
+/// Texts of so many bytes are parsed there. In smaller ones no single step of the parser takes long.
+const HARD: usize = 256 << 10;
 
 const USAGE: &str = "\
 klbrd: hosts the agent of a home directory behind an API on loopback.
@@ -63,6 +70,8 @@ fn run() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
+            // What this program starts itself as, to parse code where it can be killed.
+            PARSER => return parse(),
             "--help" | "-h" => return say(USAGE),
             "--version" | "-V" => return say(concat!("klbrd ", env!("CARGO_PKG_VERSION"), "\n")),
             other => {
@@ -88,6 +97,9 @@ fn run() -> Result<(), Failure> {
         hint: None,
         is_setting: true,
     })?;
+    let program = std::env::current_exe().map_err(|error| failure("this program cannot be found", &error))?;
+    let parser = Isolation { program, arguments: vec![PARSER.into()], above_bytes: HARD };
+    let config = Config { parser: Some(parser), ..config };
     log(&home, &flag(config::LOG).or_else(|| environment(config::LOG)).unwrap_or_default())?;
     let runtime = runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -99,6 +111,10 @@ fn run() -> Result<(), Failure> {
     // What does not end by itself by now is not waited for.
     runtime.shutdown_timeout(Duration::from_millis(100));
     result
+}
+
+fn parse() -> Result<(), Failure> {
+    serve(io::stdin().lock(), io::stdout().lock()).map_err(|error| failure("nothing can be parsed", &error))
 }
 
 fn say(text: &str) -> Result<(), Failure> {

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's helpers fail where they stand, like the test")]
 
 mod chat;
+mod code;
 mod daemon;
 mod demo;
 mod errors;

@@ -1,6 +1,6 @@
 //! Questions to an index. Each answer reads the files that it names.
 
-use super::{Compact, Entry, Index, Skips, State};
+use super::{Compact, Coverage, Entry, Index, SkipReason, Skipped, Skips, State};
 use crate::{
     assemble,
     extract::Extractor,
@@ -85,7 +85,7 @@ pub struct Hit {
 }
 
 /// The hits with what they rest on: none found among few searched is not the same as none found among all.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     /// What was found, by path and place.
     pub hits: Vec<Hit>,
@@ -93,8 +93,18 @@ pub struct Answer {
     pub more: bool,
     /// Files that the answer rests on.
     pub searched: usize,
+    /// Files that were not looked at, since the limit was passed.
+    #[serde(default)]
+    pub left: usize,
     /// Files that it does not rest on, and why.
     pub skipped: Skips,
+}
+
+impl Answer {
+    /// What the answer rests on.
+    pub fn coverage(&self) -> Coverage {
+        Coverage { searched: self.searched, left: self.left, skipped: self.skipped.clone() }
+    }
 }
 
 /// Everything that an index knows of one file.
@@ -170,7 +180,8 @@ impl Index {
                 let all: Vec<u32> = (0..symbols.defs().len() as u32).collect();
                 assembled(entry.language, &source, symbols, &all, SymbolRole::Definition)
             }
-            false => fresh(self, entry.language, &source)?
+            false => fresh(self, entry.language, &source)
+                .ok()?
                 .into_iter()
                 .filter(|symbol| symbol.role == SymbolRole::Definition)
                 .collect(),
@@ -186,27 +197,40 @@ impl Index {
         role: SymbolRole,
         takes: impl Fn(&CodeSymbol) -> bool,
     ) -> Answer {
-        let mut answer = Answer { hits: Vec::new(), more: false, searched: 0, skipped: self.skipped() };
+        let mut answer = Answer { skipped: self.skipped_below(below), ..Answer::default() };
         let mut places = Vec::new();
         for (path, entry) in
             self.files.iter().filter(|(path, _)| below.is_none_or(|below| path.starts_with(below)))
         {
             let State::Indexed { hash, symbols } = &entry.state else { continue };
-            answer.searched += 1;
             if answer.more {
+                answer.left += 1;
                 continue;
             }
             places.clear();
             candidates(entry, &mut places);
             if places.is_empty() {
+                answer.searched += 1;
                 continue;
             }
-            let Ok(source) = std::fs::read(self.root.join(path)) else { continue };
-            let found = ContentHash::of(&source);
-            let symbols = match found == *hash {
-                true => assembled(entry.language, &source, symbols, &places, role),
-                false => fresh(self, entry.language, &source).unwrap_or_default(),
+            let anew = |source: Vec<u8>| {
+                let found = ContentHash::of(&source);
+                let symbols = match found == *hash {
+                    true => assembled(entry.language, &source, symbols, &places, role),
+                    false => fresh(self, entry.language, &source)?,
+                };
+                Ok((found, symbols))
             };
+            let read = std::fs::read(self.root.join(path));
+            let read = read.map_err(|error| SkipReason::Unreadable(error.to_string())).and_then(anew);
+            let (found, symbols) = match read {
+                Ok(read) => read,
+                Err(reason) => {
+                    answer.skipped.add(Skipped { path: path.clone(), reason });
+                    continue;
+                }
+            };
+            answer.searched += 1;
             for symbol in symbols.into_iter().filter(|symbol| symbol.role == role && takes(symbol)) {
                 if answer.hits.len() == limit {
                     answer.more = true;
@@ -228,9 +252,9 @@ fn collect(names: impl Iterator<Item = u32>, wanted: &[Option<u32>; 2], hits: &m
 }
 
 /// The symbols of a text that is no longer the one taken in.
-fn fresh(index: &Index, language: Language, source: &[u8]) -> Option<Vec<CodeSymbol>> {
+fn fresh(index: &Index, language: Language, source: &[u8]) -> Result<Vec<CodeSymbol>, SkipReason> {
     let extraction = Extractor::new(index.options.limits).extract(None, source, Some(language.name()));
-    extraction.ok().map(|extraction| extraction.symbols)
+    extraction.map(|extraction| extraction.symbols).map_err(SkipReason::from)
 }
 
 /// Symbols from their records and the text that the records are of.

@@ -48,6 +48,9 @@ impl Stamp {
     }
 }
 
+/// Whether a file, by its path below the folder, may be looked at and told of at all.
+pub type Admits<'a> = &'a (dyn Fn(&Path) -> bool + Sync);
+
 /// A file of a known language.
 #[derive(Debug, Clone)]
 pub(super) struct Found {
@@ -73,8 +76,34 @@ pub(super) fn walker(root: &Path, options: &IndexOptions) -> ignore::WalkParalle
         .build_parallel()
 }
 
+/// A folder with the files in it, or the folder of a file with that file alone.
+pub(super) fn area(
+    path: &Path,
+    options: &IndexOptions,
+    admits: Admits<'_>,
+    cancel: &Cancel,
+) -> Result<(PathBuf, Scan), IndexError> {
+    let fail = |source| IndexError::Root { root: path.to_owned(), source };
+    let whole = path.canonicalize().map_err(fail)?;
+    let metadata = std::fs::metadata(&whole).map_err(fail)?;
+    let (Some(folder), Some(name), false) = (whole.parent(), whole.file_name(), metadata.is_dir()) else {
+        return Ok((whole.clone(), scan(&whole, options, admits, cancel)?));
+    };
+    let language = match options.read_as {
+        Some(language) => language,
+        None => told(path).map_err(|source| IndexError::Language { path: path.to_owned(), source })?,
+    };
+    let found = Found { path: PathBuf::from(name), stamp: Stamp::of(&metadata), language };
+    Ok((folder.to_owned(), Scan { files: vec![found], ..Scan::default() }))
+}
+
 /// Walks the tree on several threads.
-pub(super) fn scan(root: &Path, options: &IndexOptions, cancel: &Cancel) -> Result<Scan, IndexError> {
+pub(super) fn scan(
+    root: &Path,
+    options: &IndexOptions,
+    admits: Admits<'_>,
+    cancel: &Cancel,
+) -> Result<Scan, IndexError> {
     std::fs::read_dir(root).map_err(|source| IndexError::Root { root: root.to_owned(), source })?;
     let scan = Mutex::new(Scan::default());
     walker(root, options).run(|| {
@@ -84,8 +113,10 @@ pub(super) fn scan(root: &Path, options: &IndexOptions, cancel: &Cancel) -> Resu
                 return WalkState::Quit;
             }
             match entry {
-                Ok(entry) => own.take(root, options, &entry),
-                Err(error) => own.scan.strays.push(stray(root, &error)),
+                Ok(entry) => own.take(root, options, admits, &entry),
+                Err(error) => {
+                    own.scan.strays.extend(Some(stray(root, &error)).filter(|stray| admits(&stray.path)))
+                }
             }
             WalkState::Continue
         })
@@ -103,10 +134,10 @@ struct Own<'a> {
 }
 
 impl Own<'_> {
-    fn take(&mut self, root: &Path, options: &IndexOptions, entry: &ignore::DirEntry) {
+    fn take(&mut self, root: &Path, options: &IndexOptions, admits: Admits<'_>, entry: &ignore::DirEntry) {
         let Some(kind) = entry.file_type().filter(|kind| !kind.is_dir()) else { return };
         let path = entry.path().strip_prefix(root).unwrap_or(entry.path()).to_owned();
-        if !kind.is_file() {
+        if !kind.is_file() || !admits(&path) {
             return;
         }
         match (language(entry.path(), options), entry.metadata()) {
@@ -157,19 +188,22 @@ fn stray(root: &Path, error: &ignore::Error) -> Skipped {
     Skipped { path: path.strip_prefix(root).unwrap_or(path).to_owned(), reason }
 }
 
-/// The file's language, if it is one that is wanted. Only a file without an ending is opened for its first line.
+/// The file's language, if it is one that is wanted.
 pub(super) fn language(path: &Path, options: &IndexOptions) -> Option<Language> {
-    let found = match Language::of_path(path) {
-        Ok(language) => Some(language),
-        Err(LanguageError::NotBuilt(_)) => None,
-        Err(_) if path.extension().is_some() => None,
-        Err(_) => {
-            let mut first = [0; 128];
-            let length = File::open(path).and_then(|mut file| file.read(&mut first)).ok()?;
-            ResolvedLanguage::resolve(None, &first[..length], None).ok().map(|resolved| resolved.name)
-        }
-    };
+    let found = told(path).ok();
     found.filter(|language| options.languages.is_empty() || options.languages.contains(language))
+}
+
+/// The language that the file's name tells. Only a file without an ending is opened for its first line.
+fn told(path: &Path) -> Result<Language, LanguageError> {
+    match Language::of_path(path) {
+        Err(LanguageError::Undetermined) if path.extension().is_none() => {
+            let mut first = [0; 128];
+            let length = File::open(path).and_then(|mut file| file.read(&mut first)).unwrap_or(0);
+            ResolvedLanguage::resolve(None, &first[..length], None).map(|resolved| resolved.name)
+        }
+        settled => settled,
+    }
 }
 
 /// The file at that place below the root, if it is one to parse.

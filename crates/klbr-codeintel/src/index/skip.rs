@@ -48,6 +48,21 @@ impl SkipReason {
     }
 }
 
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SkipReason::TooLarge(bytes) => write!(f, "too large: {bytes} bytes"),
+            SkipReason::Binary => f.write_str("binary"),
+            SkipReason::Unreadable(why) => write!(f, "unreadable: {why}"),
+            SkipReason::TimedOut => f.write_str("not parsed in time"),
+            SkipReason::Crashed(why) => write!(f, "its parser died: {why}"),
+            SkipReason::Changing => f.write_str("changed each time it was read"),
+            SkipReason::IndexFull => f.write_str("the index is full"),
+            SkipReason::Link(why) => write!(f, "link: {why}"),
+        }
+    }
+}
+
 impl From<ExtractError> for SkipReason {
     fn from(error: ExtractError) -> Self {
         match error {
@@ -89,6 +104,19 @@ impl Skips {
         if self.first.len() < Skips::LISTED {
             self.first.push(skipped);
         }
+    }
+
+    /// Takes another answer's into this one.
+    pub fn merge(&mut self, other: Skips) {
+        self.unsupported += other.unsupported;
+        other.counts.into_iter().for_each(|(reason, count)| *self.counts.entry(reason).or_default() += count);
+        let room = Skips::LISTED.saturating_sub(self.first.len());
+        self.first.extend(other.first.into_iter().take(room));
+    }
+
+    /// Whether nothing at all is left out.
+    pub fn is_empty(&self) -> bool {
+        self.unsupported == 0 && self.counts.is_empty()
     }
 
     /// All that are left out, unsupported ones apart.

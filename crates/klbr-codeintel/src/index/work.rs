@@ -6,6 +6,7 @@ use crate::{
     hash::ContentHash,
     isolate::Worker,
     parse::{Cancel, ExtractError},
+    raw::Raws,
 };
 use std::{
     fs::File,
@@ -90,7 +91,8 @@ pub(super) struct Hand<'a> {
 impl<'a> Hand<'a> {
     pub(super) fn new(options: &'a IndexOptions, cancel: &Cancel) -> Self {
         let extractor = Extractor::new(options.limits).with_cancel(cancel.clone());
-        let worker = options.isolation.clone().map(|isolation| Worker::new(isolation, options.limits));
+        let worker =
+            options.isolation.clone().map(|isolation| Worker::new(isolation, options.limits, cancel.clone()));
         Hand { options, extractor, worker, text: Vec::new() }
     }
 
@@ -134,6 +136,14 @@ impl<'a> Hand<'a> {
                 let parsed = self.extractor.parsed(found.language, &self.text)?;
                 Ok(Compact::new(&self.text, &parsed.raws))
             }
+        }
+    }
+
+    /// The records themselves, for whoever asks of a file but once.
+    pub(super) fn raws(&mut self, found: &Found) -> Result<Raws, ExtractError> {
+        match &mut self.worker {
+            Some(worker) if worker.takes(self.text.len()) => worker.raws(found.language, &self.text),
+            _ => Ok(self.extractor.parsed(found.language, &self.text)?.raws),
         }
     }
 }

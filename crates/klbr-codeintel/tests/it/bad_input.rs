@@ -1,5 +1,6 @@
 //! Texts that are broken, hostile or no text at all.
 
+use crate::invariants::check;
 use klbr_codeintel::{
     CodeSymbol, DiagnosticKind, ExtractError, Extractor, Limits, ParseStatus, SymbolExtraction,
     definitions_named, extract_symbols,
@@ -14,38 +15,6 @@ fn extract(language: &str, source: impl AsRef<[u8]>) -> SymbolExtraction {
     let extraction = extract_symbols(None, source.as_ref(), Some(language)).unwrap();
     check(source.as_ref(), &extraction);
     extraction
-}
-
-/// What holds for every answer, however bad the text.
-fn check(source: &[u8], extraction: &SymbolExtraction) {
-    let mut last = 0;
-    for symbol in &extraction.symbols {
-        let ranges = [symbol.attached_range, symbol.range, symbol.name_range];
-        assert!(
-            ranges.iter().all(|range| range.start_byte <= range.end_byte && range.end_byte <= source.len())
-        );
-        assert!(
-            ranges
-                .iter()
-                .all(|range| (range.start_line, range.start_column) <= (range.end_line, range.end_column))
-        );
-        assert!(
-            symbol.range.start_byte <= symbol.name_range.start_byte
-                && symbol.name_range.end_byte <= symbol.range.end_byte
-        );
-        let place = if symbol.role == klbr_codeintel::SymbolRole::Definition {
-            symbol.range
-        } else {
-            symbol.name_range
-        };
-        assert!(last <= place.start_byte, "the order is that of the text");
-        last = place.start_byte;
-    }
-    let mut paths: Vec<_> = extraction.definitions().map(|symbol| &symbol.name_path).collect();
-    let all = paths.len();
-    paths.sort();
-    paths.dedup();
-    assert_eq!(paths.len(), all, "no two definitions have one path");
 }
 
 fn names(symbols: &[CodeSymbol]) -> Vec<&str> {

@@ -1,4 +1,5 @@
 //! The index over a tree: what it finds, what it leaves out, how it stays true.
 
 mod isolation;
+mod surveys;
 mod trees;

@@ -5,7 +5,9 @@
 mod bad_input;
 mod edits;
 mod index;
+mod invariants;
 mod kinds;
 mod languages;
+mod mutations;
 mod random_edits;
 mod truth;

@@ -9,10 +9,10 @@ const SEED: u64 = 0x6b6c_6272;
 /// Larger files only make the proof slower.
 const MAX_BYTES: usize = 40_000;
 
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

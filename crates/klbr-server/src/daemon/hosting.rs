@@ -1,5 +1,6 @@
 //! An agent's life within the daemon: its store, its start, and its orderly end.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use klbr_core::config::Config as CoreConfig;
@@ -10,6 +11,8 @@ use klbr_core::runtime::store::Store;
 use klbr_core::runtime::{AgentBuilder, AgentHandle, RunningAgent};
 use klbr_discord::Discord;
 use klbr_store::{Options, SqliteStore};
+use klbr_workspace::code::Code;
+use klbr_workspace::view::Level;
 use tokio::runtime;
 use tokio_util::sync::CancellationToken;
 
@@ -115,6 +118,19 @@ async fn start(
         let made = std::fs::create_dir_all(&dir);
         made.map_err(|source| StartError::Home { path: dir.clone(), source })?;
         builder = builder.tool(ProcessTool::new(home.fingerprint(), dir, config.secret_variables));
+    }
+    if let Some(code) = &config.code {
+        let level = if code.write { Level::Stage } else { Level::Ro };
+        let missing = |source| StartError::Code { path: code.root.clone(), source };
+        let mut hands = Code::new(&code.root, level).map_err(missing)?;
+        // The home holds the token and the agent's own life, wherever it lies.
+        if let Some(home) = home.dir().canonicalize().ok().as_deref().and_then(Path::to_str) {
+            hands = hands.with(home, Level::None);
+        }
+        if let Some(parser) = config.parser {
+            hands = hands.isolated(parser);
+        }
+        builder = hands.give_to(builder);
     }
     if let Some(probe) = probe {
         builder = builder.probe(probe);

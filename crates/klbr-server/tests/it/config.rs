@@ -50,6 +50,23 @@ fn a_flag_wins_over_the_environment_over_the_file_over_the_default() {
 }
 
 #[test]
+fn code_is_worked_on_where_a_folder_of_it_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().to_str().unwrap();
+    let of = |file: &str, environment: &[(&str, &str)]| load(file, &[], environment).1.unwrap().code;
+    assert_eq!(of("[code]\nwrite = true\n", &[]), None);
+    let named = of(&format!("[code]\nroot = {root:?}\n"), &[]).unwrap();
+    assert_eq!((named.root.as_path(), named.write), (folder.path(), false));
+    assert!(of("[code]\nwrite = true\n", &[("KLBR_CODE_ROOT", root)]).unwrap().write);
+    assert_eq!(of(&format!("[code]\nroot = {root:?}\nenabled = false\n"), &[]), None);
+    check_refused(
+        "[code]\nroot = \"nowhere\"\n",
+        &[],
+        &expect!["~/klbr.toml:2: code.root: expected a folder of code, and there is none at ~/nowhere"],
+    );
+}
+
+#[test]
 fn a_key_goes_to_its_own_server_and_is_never_shown() {
     #[track_caller]
     fn check(file: &str, environment: &[(&str, &str)], url: &str, has_key: bool) {

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod api;
+mod code;
 mod config;
 mod lifecycle;
 mod models;
