@@ -6,6 +6,8 @@
 mod body;
 mod filter;
 mod reactions;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
