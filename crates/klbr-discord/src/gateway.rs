@@ -112,12 +112,16 @@ pub(crate) async fn run(
         Position { session: kept.filter(|session| session.shards == plan.total), is_url_bad: false };
     let mut backoff = Backoff::default();
     loop {
-        if position.session.is_none() {
+        let begins = position.session.is_none();
+        if begins {
             plan.gate.pass(number).await;
         }
         let shard = Shard::with_config(id, config(inner, plan, &position));
         let mut connection = Connection::new(inner, number, plan.total, items, &mut position, &mut backoff);
         let end = Box::pin(connection.run(shard)).await;
+        if begins && !connection.is_greeted() {
+            plan.gate.give_back(number).await;
+        }
         match &end {
             End::Fatal(fatal) => return Err(fatal.clone()),
             End::Overflow => {

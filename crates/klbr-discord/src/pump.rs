@@ -11,6 +11,7 @@ use futures_util::stream::FuturesOrdered;
 use klbr_core::event::EventKey;
 use klbr_core::runtime::{AdmitError, AgentHandle};
 use tokio::sync::mpsc;
+use tokio::task::unconstrained;
 use tokio::time::sleep;
 
 use crate::discord::Inner;
@@ -124,7 +125,8 @@ async fn offer_all(handle: &AgentHandle, offers: &[Offer]) -> Result<(), AdmitEr
                 continue;
             }
         }
-        match handle.admit(offer.event.clone()).await {
+        // Without this, what is offered at once may be deferred by the runtime and then go in the other order.
+        match unconstrained(handle.admit(offer.event.clone())).await {
             Ok(_) => {}
             Err(AdmitError::Invalid(error)) => {
                 // It would be refused each time it is offered.

@@ -1,11 +1,12 @@
 //! One connection of one shard, from its first byte to its end.
 
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use twilight_gateway::error::ReceiveMessageErrorType;
 use twilight_gateway::{Message, Shard, ShardState};
 
@@ -22,8 +23,8 @@ const BEGINNING: Duration = Duration::from_secs(60);
 const SILENCE: Duration = Duration::from_secs(100);
 /// How long a session that began has to last, so that the next one comes without a longer pause.
 const PROVEN: Duration = Duration::from_secs(30);
-/// How long a connection that is over may take to say good-bye.
-const GOODBYE: Duration = Duration::from_secs(1);
+/// The operation that greets.
+const HELLO: u64 = 10;
 
 pub(super) struct Connection<'a> {
     inner: &'a Inner,
@@ -34,6 +35,8 @@ pub(super) struct Connection<'a> {
     backoff: &'a mut Backoff,
     /// When its session began or was resumed.
     live: Option<Instant>,
+    /// Whether the gateway has greeted.
+    is_greeted: bool,
 }
 
 impl<'a> Connection<'a> {
@@ -45,7 +48,12 @@ impl<'a> Connection<'a> {
         position: &'a mut Position,
         backoff: &'a mut Backoff,
     ) -> Self {
-        Connection { inner, number, total, items, position, backoff, live: None }
+        Connection { inner, number, total, items, position, backoff, live: None, is_greeted: false }
+    }
+
+    /// Whether it came so far that a session could begin.
+    pub(super) fn is_greeted(&self) -> bool {
+        self.is_greeted
     }
 
     /// Takes in what is told until the connection ends.
@@ -101,18 +109,15 @@ impl<'a> Connection<'a> {
         end
     }
 
-    /// The gateway wants another connection, or another session: says good-bye, briefly.
+    /// The gateway wants another connection, or another session: says good-bye, without waiting for an answer.
     async fn told_to_go(&mut self, shard: &mut Shard<Now>) -> End {
-        let has_session = shard.session().is_some();
-        let goodbye = async {
-            while let Some(Ok(told)) = shard.next().await {
-                if matches!(told, Message::Close(_)) {
-                    break;
-                }
-            }
-        };
-        let _ = timeout(GOODBYE, goodbye).await;
-        match has_session {
+        // One look at the shard sends its close frame; another one might connect anew.
+        std::future::poll_fn(|context| {
+            let _ = shard.poll_next_unpin(context);
+            Poll::Ready(())
+        })
+        .await;
+        match shard.session().is_some() {
             true => End::Lost("the gateway asks for another connection".to_owned()),
             false => End::Invalid("the gateway calls the session invalid".to_owned()),
         }
@@ -127,6 +132,11 @@ impl<'a> Connection<'a> {
                 return None;
             }
         };
+        // A shard whose connection ends without a word makes another one by itself and at once. Its greeting is the
+        // first sign of that, before anything was sent there; the next connection is made here, after a pause.
+        if envelope.op == HELLO && std::mem::replace(&mut self.is_greeted, true) {
+            return Some(End::Lost("the connection ended without a word".to_owned()));
+        }
         let (Some(name), Some(sequence)) = (envelope.name, envelope.sequence) else { return None };
         let Some(dispatch) = Dispatch::read(&name, &envelope.data) else {
             tracing::warn!(

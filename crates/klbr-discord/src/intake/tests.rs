@@ -111,7 +111,9 @@ fn b_dis_11_reactions_to_own_messages_are_heard_each_time() {
 fn b_dis_2_own_messages_and_bots_are_dropped_and_count_as_the_latest() {
     let mut ears = Ears::new();
     let own = message(&json!({"id": "101", "author": {"id": "1", "username": "bot", "bot": true}}));
-    let bot = message(&json!({"id": "102", "author": {"id": "8", "username": "b", "bot": true}, "mentions": mention()}));
+    let bot = message(
+        &json!({"id": "102", "author": {"id": "8", "username": "b", "bot": true}, "mentions": mention()}),
+    );
     let hook = message(&json!({"id": "103", "author": {"id": "9", "username": "hook"}, "webhook_id": "9"}));
     for (data, id) in [(own, 101), (bot.clone(), 102), (hook, 103)] {
         let heard = ears.hear("MESSAGE_CREATE", &data);
@@ -131,7 +133,11 @@ fn b_dis_2_a_list_of_channels_drops_all_others_and_direct_messages_too() {
         settings.event_mode = EventMode::Mentions;
     };
     let mut ears = Ears::with(listed);
-    assert_eq!(ears.event("MESSAGE_CREATE", &message(&json!({}))).priority, Priority::Ambient, "listed: all of it");
+    assert_eq!(
+        ears.event("MESSAGE_CREATE", &message(&json!({}))).priority,
+        Priority::Ambient,
+        "listed: all of it"
+    );
     for other in [
         message(&json!({"channel_id": "11", "mentions": mention()})),
         message(&json!({"channel_id": "12", "guild_id": null})),
@@ -151,7 +157,8 @@ fn b_dis_2_mode_mentions_hears_what_is_addressed_and_mode_all_everything() {
     let mention = ears.event("MESSAGE_CREATE", &message(&json!({"id": "101", "mentions": mention()})));
     assert_eq!((mention.priority, mention.attention), (Priority::Directed, Some(Bucket::Mention)));
     assert_eq!(attribute(&mention, "context"), Some("mention"));
-    let direct = ears.event("MESSAGE_CREATE", &message(&json!({"id": "102", "channel_id": "12", "guild_id": null})));
+    let direct =
+        ears.event("MESSAGE_CREATE", &message(&json!({"id": "102", "channel_id": "12", "guild_id": null})));
     assert_eq!((direct.priority, direct.attention), (Priority::Directed, Some(Bucket::Dm)));
     assert_eq!(attribute(&direct, "context"), Some("dm"));
     assert_eq!(&*direct.conversation.unwrap().id, "12");
@@ -223,8 +230,10 @@ fn b_speech_5_hostile_content_is_shown_as_it_is_and_escapes_nothing() {
         let mut ears = Ears::new();
         let event = ears.event(
             "MESSAGE_CREATE",
-            &message(&json!({"content": hostile, "author": {"id": "7", "username": "u", "global_name": hostile},
-                "attachments": [{"filename": hostile, "url": "https://cdn/1"}]})),
+            &message(
+                &json!({"content": hostile, "author": {"id": "7", "username": "u", "global_name": hostile},
+                "attachments": [{"filename": hostile, "url": "https://cdn/1"}]}),
+            ),
         );
         assert_eq!(&*event.body.text, hostile, "text is verbatim");
         let name = event.body.author.as_ref().unwrap().name.clone();
@@ -251,7 +260,9 @@ fn b_dis_11_missing_extra_and_strange_fields_never_stop_it() {
         let mut ears = Ears::new();
         ears.intake.handle(&mut ears.world, dispatch);
     }
-    for unreadable in [json!({}), json!(null), json!([]), json!({"id": "abc", "channel_id": "10"}), json!({"id": "1"})] {
+    for unreadable in
+        [json!({}), json!(null), json!([]), json!({"id": "abc", "channel_id": "10"}), json!({"id": "1"})]
+    {
         assert_eq!(Dispatch::read("MESSAGE_CREATE", &unreadable), None, "{unreadable}");
     }
     assert_eq!(Dispatch::read("A_NEW_THING", &json!({"x": 1})), Some(Dispatch::Nothing));
