@@ -1,11 +1,11 @@
 //! Policy in Rust: one owner for two decisions. A delivery at night is held for the operator.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use klbr_core::config::Config;
 use klbr_core::event::Control;
-use klbr_core::policy::{Answer, HookFailure, Question, Slot, Verdict};
+use klbr_core::ids::Epoch;
+use klbr_core::policy::{Answer, Bindings, HookFailure, Question, Slot, Verdict};
 use klbr_core::runtime::AgentBuilder;
 use klbr_core::runtime::policy::Policy;
 use klbr_core::testkit::{MemoryStore, Scripted, ScriptedModel};
@@ -16,14 +16,14 @@ struct Nights;
 
 #[async_trait::async_trait]
 impl Policy for Nights {
-    fn slots(&self) -> BTreeMap<Slot, Duration> {
-        BTreeMap::from([
+    fn slots(&self) -> Bindings {
+        Bindings::from([
             (Slot::DeliveryReview, Duration::from_millis(300)),
             (Slot::Idle, Duration::from_millis(300)),
         ])
     }
 
-    async fn decide(&self, question: Question) -> Result<Answer, HookFailure> {
+    async fn decide(&self, _: Epoch, question: Question) -> Result<Answer, HookFailure> {
         Ok(match question {
             Question::DeliveryReview(review) if review.arguments.contains("night") => {
                 Answer::Verdict(Verdict::Hold { reason: "nobody is woken at night".into() })

@@ -73,7 +73,8 @@ use axum::routing::any;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 
-pub use client::{Control, ControlError, DiscordDouble};
+pub use crate::control::ClientError;
+pub use client::{Control, DiscordDouble};
 pub use control::command::{
     Burst, Command, CutHow, NewBurst, NewChannel, NewGuild, NewRole, NewThread, NewUser, React, Say,
 };

@@ -104,7 +104,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 
-pub use client::{Client, ClientError, FakeModel};
+pub use crate::control::ClientError;
+pub use client::{Client, FakeModel};
 pub use log::{Captured, DropHow, EndHow, Event, What};
 pub use operator::{Misbehave, Operator, Scope, Template, Tool, WaitIn, answer as answer_operator};
 pub use script::{

@@ -3,6 +3,7 @@
 //! - [`mod@bench`]: the bars of the architecture, measured (`bench`).
 //! - [`clock`]: stamps that processes of one machine may compare.
 //! - [`conformance`]: the cases that klbr must pass, as data, and their runner.
+//! - [`control`]: what the controls of the fakes have in common.
 //! - [`crash`]: the daemon, killed again and again, and the judge of what it kept (`crash-matrix`).
 //! - [`daemon`]: the daemon as a process, and its client.
 //! - [`discord_double`]: a small strict Discord as a process (`discord-double`), and the client of its control.
@@ -19,6 +20,7 @@
 pub mod bench;
 pub mod clock;
 pub mod conformance;
+pub mod control;
 pub mod crash;
 pub mod daemon;
 pub mod discord_double;

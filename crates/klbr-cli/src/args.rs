@@ -66,6 +66,9 @@ pub(crate) enum Verb {
     /// List the effects that wait for you, and decide about them
     #[command(subcommand)]
     Effects(Effects),
+    /// Look after the agent's place on Discord
+    #[command(subcommand)]
+    Discord(Discord),
     /// Look after the database
     #[command(subcommand)]
     Store(Store),
@@ -229,6 +232,14 @@ pub(crate) struct Stop {
     /// End the running turn only: the daemon goes on, and the agent stays quiet until something new arrives
     #[arg(long)]
     pub(crate) turn: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Discord {
+    /// Check token, intents, channels and permissions, without starting the agent
+    Check,
+    /// List the conversations that the agent has heard
+    Conversations,
 }
 
 #[derive(Debug, Subcommand)]

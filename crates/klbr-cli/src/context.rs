@@ -87,7 +87,7 @@ impl Context {
         let config = self.config()?;
         let model = config.agent.model.clone().unwrap_or_else(|| "auto".to_owned());
         let client = Client::new(&self.home, config.agent.name.clone());
-        let running = start(Daemon::new(config).model(model, Silent)).await?;
+        let running = start(Daemon::new(config).model(model, Silent).without_channels()).await?;
         let outcome = work(&client).await;
         running.shutdown().await;
         outcome

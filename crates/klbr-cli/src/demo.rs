@@ -44,7 +44,7 @@ pub(crate) async fn run(demo: &Demo) -> Outcome {
 /// The demo's daemon, in a process of its own: lives until it is stopped.
 pub(crate) async fn serve(context: &Context) -> Outcome {
     let model = Scripted { pace: Duration::from_millis(40) };
-    let running = start(Daemon::new(context.config()?).model(model::NAME, model)).await?;
+    let running = start(Daemon::new(context.config()?).model(model::NAME, model).without_channels()).await?;
     running.stop_requested().await;
     running.shutdown().await;
     Ok(())

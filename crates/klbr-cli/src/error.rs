@@ -152,6 +152,7 @@ pub(crate) fn start(error: &StartError) -> CommandError {
         | StartError::NotLoopback { .. }
         | StartError::Listen { .. }
         | StartError::Model(_)
+        | StartError::Discord(_)
         | StartError::Store(_) => Class::Config,
         StartError::Agent(_) | StartError::Ended | StartError::Stopped => Class::Internal,
     };

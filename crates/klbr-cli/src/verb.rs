@@ -3,6 +3,7 @@
 mod compact;
 mod completions;
 mod debug;
+mod discord;
 mod doctor;
 mod effects;
 mod events;
@@ -48,6 +49,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
             Verb::Reset => reset::run(&context).await,
             Verb::Compact => compact::run(&context).await,
             Verb::Effects(effects) => effects::run(&context, effects).await,
+            Verb::Discord(discord) => discord::run(&context, discord).await,
             Verb::Store(store) => store::run(&context, store),
             Verb::Debug(debug) => debug::run(&context, debug).await,
             Verb::Completions { .. } => Ok(()),

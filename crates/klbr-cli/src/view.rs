@@ -126,7 +126,11 @@ impl View {
             Happening::Admitted { .. } | Happening::Consumed { .. } => {}
             Happening::Marked { item, status, note, decider, .. } => {
                 let note = note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
-                self.push(at, Kind::Note, &format!("{item} is marked {} by {decider}{note}", status.as_str()));
+                self.push(
+                    at,
+                    Kind::Note,
+                    &format!("{item} is marked {} by {decider}{note}", status.as_str()),
+                );
             }
             Happening::Shown { events, text, .. } => {
                 self.shown.extend(events);
@@ -212,6 +216,10 @@ impl View {
             }
             Happening::SoulChanged { epoch } => {
                 self.push(at, Kind::Note, &format!("the soul was replaced ({epoch})"))
+            }
+            Happening::Activated { epoch, manifest } => {
+                let manifest = manifest.as_deref().unwrap_or("no policy");
+                self.push(at, Kind::Note, &format!("{manifest} is in force ({epoch})"));
             }
             Happening::Reset => {
                 self.push(at, Kind::Note, "the conversation was reset; history stays searchable")

@@ -200,10 +200,14 @@ impl Agent {
             self.record(Record::Recovered);
         }
         self.check_tools();
+        if self.state.bound.is_some() {
+            let (epoch, manifest) = (self.state.epoch, self.state.manifest.clone());
+            self.command(Command::Activate { epoch, manifest });
+        }
         self.recover_open_effects();
         let held: Vec<_> = self.state.inbox.held().cloned().collect();
         for header in held {
-            self.ask_priority(&header);
+            self.ask_about(&header);
         }
     }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::attention::Mark;
 use crate::ids::{ActionId, EventId};
+use crate::policy::Activation;
 use crate::record::Audience;
 use crate::time::Timestamp;
 
@@ -110,7 +111,9 @@ pub enum Control {
         allow: bool,
     },
     /// Decides about an attention item. Ends nothing.
-    Mark(Mark),
+    Mark(Box<Mark>),
+    /// Puts a policy in force: from the next turn on, or at once when it says so.
+    Activate(Box<Activation>),
 }
 
 impl Control {
@@ -124,6 +127,7 @@ impl Control {
             Control::Soul { .. } => "soul update",
             Control::Resolve { .. } => "resolve",
             Control::Mark(_) => "mark",
+            Control::Activate(_) => "activation",
         }
     }
 }

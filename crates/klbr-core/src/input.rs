@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::action::{Attempt, Delivery, Outcome};
 use crate::event::{Body, NewEvent};
-use crate::ids::{ActionId, EventId, Fence};
+use crate::ids::{ActionId, Epoch, EventId, Fence};
 use crate::model::{Delta, Failure, Request, Sampled};
 use crate::policy::{Answer, HookFailure, Question};
 use crate::record::Stamped;
@@ -137,10 +137,19 @@ pub enum Command {
         /// The action.
         action: ActionId,
     },
+    /// Tell the owner of slots what is in force from now on.
+    Activate {
+        /// The epoch.
+        epoch: Epoch,
+        /// What names the policy; none when no slot has an owner any more.
+        manifest: Option<Arc<str>>,
+    },
     /// Ask a slot's owner.
     Decide {
         /// Fence of the answer.
         fence: Fence,
+        /// What is in force for it.
+        epoch: Epoch,
         /// The question.
         question: Question,
         /// When the answer comes too late.

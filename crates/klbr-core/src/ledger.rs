@@ -21,7 +21,7 @@ pub enum Fate {
     Shown,
     /// It was counted in one line instead of being shown.
     Folded,
-    /// Its source took it back before it was shown.
+    /// Its source took it back before it was shown, or policy did not keep it.
     Withdrawn,
     /// It was a command and has been carried out.
     Consumed,

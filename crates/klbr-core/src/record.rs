@@ -19,7 +19,7 @@ use crate::event::{Conversation, Header, Priority};
 use crate::hash::Hash;
 use crate::ids::{ActionId, Epoch, EventId, FrameId, Generation, Seq, StepId, TurnId};
 use crate::model::{AssistantMessage, Failure, Finish, Parameters, Usage};
-use crate::policy::{Answer, HookFailure, NudgeKind, Slot};
+use crate::policy::{Answer, Bindings, HookFailure, NudgeKind, Slot};
 use crate::time::Timestamp;
 
 pub use moves::Move;
@@ -61,6 +61,11 @@ pub enum Record {
         event: EventId,
         /// How urgent it is now.
         priority: Priority,
+    },
+    /// Policy does not keep a held event: it is never shown.
+    Declined {
+        /// The event.
+        event: EventId,
     },
     /// A control command was carried out.
     Consumed {
@@ -109,6 +114,18 @@ pub enum Record {
         epoch: Epoch,
         /// The whole new text.
         text: Arc<str>,
+    },
+    /// A policy was put in force: a new epoch, for turns that begin from here on.
+    Activated {
+        /// The epoch.
+        epoch: Epoch,
+        /// What names the policy; none when no slot has an owner any more.
+        manifest: Option<Arc<str>>,
+        /// The slots that it binds, with the time that each may take.
+        bound: Bindings,
+        /// The whole new soul, where it replaces it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        soul: Option<Arc<str>>,
     },
     /// The transcript was emptied.
     Reset,
@@ -290,6 +307,18 @@ pub enum Record {
         action: ActionId,
         /// Which attempt this is, from 1.
         number: u32,
+    },
+    /// An action ended, and policy words its result.
+    Ended {
+        /// The action.
+        action: ActionId,
+        /// How it ended.
+        end: End,
+        /// What its executor told.
+        observation: Arc<str>,
+        /// What was said to whom, when a delivery is confirmed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        delivered: Option<Delivered>,
     },
     /// An action ended, and its call has this result.
     Settled {

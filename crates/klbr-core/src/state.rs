@@ -6,6 +6,7 @@ mod apply;
 mod archive;
 pub(crate) mod attention;
 pub(crate) mod inbox;
+mod summary;
 pub(crate) mod transcript;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,8 +21,8 @@ use crate::event::Header;
 use crate::ids::{ActionId, Epoch, EventId, FrameId, Seq, StepId, TurnId};
 use crate::ledger::Ledger;
 use crate::model::Parameters;
-use crate::policy::NudgeKind;
-use crate::record::{Audience, BreakCause, TurnCause};
+use crate::policy::{Bindings, NudgeKind};
+use crate::record::{Audience, BreakCause, Delivered, TurnCause};
 use crate::time::Timestamp;
 
 pub use apply::FoldError;
@@ -41,6 +42,10 @@ pub struct State {
     pub(crate) hygiene: Hygiene,
     pub(crate) epoch: Epoch,
     pub(crate) soul: Option<Arc<str>>,
+    /// What names the policy in force, and the slots that it binds; what the host was built with when there is
+    /// none.
+    pub(crate) manifest: Option<Arc<str>>,
+    pub(crate) bound: Option<Arc<Bindings>>,
     pub(crate) inbox: Inbox,
     pub(crate) ledger: Ledger,
     pub(crate) aliases: Conversations,
@@ -114,6 +119,8 @@ pub(crate) struct Turn {
     pub(crate) model: Arc<str>,
     pub(crate) effort: Option<Arc<str>>,
     pub(crate) epoch: Epoch,
+    /// The slots that were bound when it began.
+    pub(crate) bound: Option<Arc<Bindings>>,
     /// The events of its frames, so that they can be given back.
     pub(crate) events: Vec<Header>,
     /// Index of its first message in the transcript.
@@ -179,6 +186,12 @@ pub(crate) enum Progress {
         first: Timestamp,
         number: u32,
         class: Class,
+    },
+    /// It ended, and policy words its result.
+    Ended {
+        end: End,
+        observation: Arc<str>,
+        delivered: Option<Box<Delivered>>,
     },
     /// It has its result; an effect whose end is still to come is among the open ones.
     Answered {
@@ -251,6 +264,8 @@ impl State {
             hygiene: Hygiene::new(),
             epoch: Epoch(1),
             soul: None,
+            manifest: None,
+            bound: None,
             inbox: Inbox::default(),
             ledger: Ledger::default(),
             aliases: Conversations::default(),

@@ -215,6 +215,13 @@ pub enum Happening {
         /// The first byte that differs, in the requests as the core writes them.
         offset: u64,
     },
+    /// A policy was put in force.
+    Activated {
+        /// The epoch from here on.
+        epoch: Epoch,
+        /// What names the policy; none when no slot has an owner any more.
+        manifest: Option<Arc<str>>,
+    },
     /// The soul was replaced.
     SoulChanged {
         /// The epoch from here on.
@@ -334,6 +341,9 @@ fn happening(record: &Record) -> Option<Happening> {
             Happening::PrefixBroken { model: model.clone(), offset: at.offset }
         }
         Record::SoulChanged { epoch, .. } => Happening::SoulChanged { epoch: *epoch },
+        Record::Activated { epoch, manifest, .. } => {
+            Happening::Activated { epoch: *epoch, manifest: manifest.clone() }
+        }
         Record::Reset => Happening::Reset,
         Record::CompactionRequested { .. } => Happening::Compacting,
         Record::Compacted { covers, summary, .. } => {
@@ -347,6 +357,8 @@ fn happening(record: &Record) -> Option<Happening> {
         | Record::Reprioritised { .. }
         | Record::Folded { .. }
         | Record::Withdrawn { .. }
+        | Record::Declined { .. }
+        | Record::Ended { .. }
         | Record::CompactionWanted
         | Record::StepRequested { .. }
         | Record::StepRetried { .. }

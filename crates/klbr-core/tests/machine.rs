@@ -1,5 +1,6 @@
 //! The machine, as scripts in and transcripts out. Each rule that a transcript shows is named beside it.
 
+mod activation;
 mod attention;
 
 use std::fmt::Write as _;
@@ -107,6 +108,11 @@ impl Script {
                         writeln!(self.log, "  → reconcile {}", attempt.name).unwrap();
                     }
                     Command::Cancel { action, .. } => writeln!(self.log, "  → cancel {action}").unwrap(),
+                    Command::Activate { epoch, manifest } => {
+                        let manifest = manifest.as_deref().unwrap_or("nothing");
+                        writeln!(self.log, "  → {epoch}: {manifest}").unwrap();
+                        continue;
+                    }
                     Command::Decide { question, .. } => {
                         writeln!(self.log, "  → decide {}", question.slot().as_str()).unwrap();
                     }
@@ -246,6 +252,11 @@ fn describe(record: &Record) -> String {
         Record::Folded { events } | Record::Withdrawn { events } => {
             events.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
         }
+        Record::Activated { epoch, manifest, bound, .. } => {
+            format!("{epoch} {} binds {}", manifest.as_deref().unwrap_or("nothing"), bound.len())
+        }
+        Record::Ended { action, end, .. } => format!("{action} {end:?}"),
+        Record::Declined { event } => event.to_string(),
         Record::Marked { item, status, action, decider, .. } => {
             format!("{item} {} {} by {decider}", status.as_str(), action.as_str())
         }

@@ -1,6 +1,5 @@
 //! The runtime over a store in memory, a scripted model and a clock that a test moves.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,9 +7,9 @@ use async_trait::async_trait;
 use klbr_core::action::{Class, Outcome};
 use klbr_core::config::Config;
 use klbr_core::event::{Body, Control, NewEvent, Priority, Source, SourceKind};
-use klbr_core::ids::Seq;
+use klbr_core::ids::{Epoch, Seq};
 use klbr_core::model::{Failure, Message};
-use klbr_core::policy::{Answer, HookFailure, Question, Slot};
+use klbr_core::policy::{Answer, Bindings, HookFailure, Question, Slot};
 use klbr_core::runtime::policy::Policy;
 use klbr_core::runtime::tool::{CallContext, Tool};
 use klbr_core::runtime::{AdmitError, AgentBuilder, RunningAgent, StartError, Updates};
@@ -250,11 +249,11 @@ struct Silent;
 
 #[async_trait]
 impl Policy for Silent {
-    fn slots(&self) -> BTreeMap<Slot, Duration> {
-        BTreeMap::from([(Slot::DeliveryReview, Duration::from_secs(3600))])
+    fn slots(&self) -> Bindings {
+        Bindings::from([(Slot::DeliveryReview, Duration::from_secs(3600))])
     }
 
-    async fn decide(&self, _: Question) -> Result<Answer, HookFailure> {
+    async fn decide(&self, _: Epoch, _: Question) -> Result<Answer, HookFailure> {
         std::future::pending().await
     }
 }

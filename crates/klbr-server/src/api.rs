@@ -11,6 +11,7 @@ use klbr_core::ids::{EventId, Seq};
 use klbr_core::runtime::store::Hit;
 use klbr_core::status::{Attended, Status, Waiting};
 use klbr_core::update::Update;
+use klbr_discord::KnownConversation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -147,9 +148,22 @@ pub struct AgentStatus {
     pub daemon: DaemonStatus,
     /// The model server that it uses.
     pub model: ModelStatus,
+    /// The channel that it listens to besides this API, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<ChannelStatus>,
     /// The agent's own account; absent until it lives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Status>,
+}
+
+/// How a channel of an agent is doing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChannelStatus {
+    /// The channel's instance name.
+    pub instance: String,
+    /// Why it has ended; it listens while there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
 }
 
 /// The process that hosts an agent.
@@ -237,6 +251,54 @@ pub struct ItemBody {
     pub author: Option<Author>,
     /// What it says now.
     pub text: Arc<str>,
+}
+
+/// The conversations of a channel, the most recently heard first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Conversations {
+    /// Each of them.
+    pub conversations: Vec<Conversation>,
+}
+
+/// One place where something was heard on Discord. Names are people's text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Conversation {
+    /// Its alias, by which the agent knows it.
+    pub alias: Option<Arc<str>>,
+    /// Its channel's id.
+    pub id: String,
+    /// `dm`, `group dm`, `guild` or `thread`.
+    pub kind: String,
+    /// Its name; the other person's, for a direct message.
+    pub name: Option<String>,
+    /// The name of the channel that a thread belongs to.
+    pub parent: Option<String>,
+    /// The guild's name.
+    pub guild: Option<String>,
+    /// The newest message that anyone has written there, as far as is known.
+    pub latest: Option<String>,
+    /// When something that was heard there was last said, RFC 3339 in UTC.
+    pub last_activity: Option<String>,
+    /// Whether messages there may have been missed and are still being fetched.
+    pub is_behind: bool,
+}
+
+impl Conversation {
+    /// A conversation as the adapter knows it, with the alias that the agent knows it by.
+    pub fn new(known: KnownConversation, instance: &str, aliases: &klbr_core::action::Conversations) -> Self {
+        let id = klbr_core::event::Conversation { instance: instance.into(), id: known.id.as_str().into() };
+        Conversation {
+            alias: aliases.alias(&id).cloned(),
+            id: known.id,
+            kind: known.kind.to_owned(),
+            name: known.name,
+            parent: known.parent,
+            guild: known.guild,
+            latest: known.latest,
+            last_activity: known.last_activity,
+            is_behind: known.is_behind,
+        }
+    }
 }
 
 /// A page of an agent's records, as they are kept.

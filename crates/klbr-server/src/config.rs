@@ -3,6 +3,7 @@
 //! Owns the precedence flag > environment > `klbr.toml` > default (`C-HOME`), and refusals that name where a
 //! setting came from. Refuses to read the process: flags and environment are lookups that are handed in.
 
+mod discord;
 mod file;
 mod layers;
 mod model;
@@ -36,6 +37,8 @@ pub struct Config {
     pub agent: AgentConfig,
     /// The model server.
     pub server: ServerChoice,
+    /// Discord; off when there is none.
+    pub discord: Option<klbr_discord::Settings>,
     /// Whether the agent may run command lines.
     pub process_tool: bool,
     /// Names of environment variables that hold secrets; processes that the agent starts do not get them.
@@ -147,6 +150,7 @@ impl Config {
                 tool_choice: ToolChoice::Auto,
             },
             server: ServerChoice::Discover(klbr_llm::discovery::usual_candidates()),
+            discord: None,
             process_tool: false,
             secret_variables: Vec::new(),
             pause: None,
@@ -178,6 +182,8 @@ impl Config {
         layers.set(TOOL_CHOICE, &mut agent.tool_choice, "auto or required")?;
         config.pause = layers.parse(PAUSE_AT, &Pause::expected())?;
         config.secret_variables = model::secret_variables(&layers);
+        config.secret_variables.extend(discord::secret_variables(&layers));
+        config.discord = discord::settings(home, &layers)?;
         if let Some(server) = model::server(home, &layers)? {
             config.server = ServerChoice::At(Box::new(server));
         }
@@ -217,6 +223,10 @@ pub const TOOL_CHOICE: &str = "KLBR_TOOL_CHOICE";
 pub const API_KEY_FILE: &str = "KLBR_API_KEY_FILE";
 /// The name of a variable that holds the key; only in `klbr.toml`.
 pub(crate) const API_KEY_ENV: &str = "KLBR_API_KEY_ENV";
+/// The name of a variable that holds the Discord token.
+pub(crate) const DISCORD_TOKEN_ENV: &str = "KLBR_DISCORD_TOKEN_ENV";
+/// A file that holds the Discord token.
+pub(crate) const DISCORD_TOKEN_FILE: &str = "KLBR_DISCORD_TOKEN_FILE";
 /// Whether the agent may run command lines; only in `klbr.toml`.
 pub(crate) const PROCESS_TOOL: &str = "KLBR_PROCESS_TOOL";
 /// What is logged; see [`crate::logging`].

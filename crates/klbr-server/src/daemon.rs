@@ -52,6 +52,14 @@ impl Daemon {
         self
     }
 
+    /// Keeps the agent off its channels: nothing is heard, and nothing is said there. For whoever holds a home
+    /// only for a moment.
+    #[must_use]
+    pub fn without_channels(mut self) -> Self {
+        self.config.discord = None;
+        self
+    }
+
     /// Has the named points watched, instead of by what the configuration says.
     #[must_use]
     pub fn probe(mut self, probe: impl Probe) -> Self {

@@ -1,12 +1,13 @@
 //! One hosted agent: how far it is, for everyone who asks.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use klbr_core::ids::AgentName;
 use klbr_core::runtime::AgentHandle;
+use klbr_discord::Discord;
 use tokio::sync::watch;
 
-use crate::api::{ModelStatus, Models, State};
+use crate::api::{ChannelStatus, ModelStatus, Models, State};
 use crate::daemon::StartError;
 use crate::metrics::Metrics;
 use crate::model::LateModel;
@@ -34,16 +35,34 @@ pub(crate) struct Hosted {
     pub(crate) name: AgentName,
     pub(crate) model: Given,
     pub(crate) metrics: Metrics,
+    /// Discord, once the agent is there.
+    pub(crate) discord: OnceLock<Discord>,
+    channel: watch::Sender<Option<ChannelStatus>>,
     slot: watch::Sender<Slot>,
 }
 
 impl Hosted {
     pub(crate) fn new(name: AgentName, model: Given) -> Self {
-        Hosted { name, model, metrics: Metrics::default(), slot: watch::Sender::new(Slot::Starting) }
+        Hosted {
+            name,
+            model,
+            metrics: Metrics::default(),
+            discord: OnceLock::new(),
+            channel: watch::Sender::new(None),
+            slot: watch::Sender::new(Slot::Starting),
+        }
     }
 
     pub(crate) fn set(&self, slot: Slot) {
         self.slot.send_replace(slot);
+    }
+
+    pub(crate) fn set_channel(&self, status: ChannelStatus) {
+        self.channel.send_replace(Some(status));
+    }
+
+    pub(crate) fn channel(&self) -> Option<ChannelStatus> {
+        self.channel.borrow().clone()
     }
 
     pub(crate) fn slot(&self) -> Slot {

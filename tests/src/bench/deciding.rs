@@ -1,11 +1,11 @@
 //! An interrupt while a decision is pending, with an agent in this process: its hook never answers.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use klbr_core::config::Config;
-use klbr_core::policy::{Answer, HookFailure, Question, Slot};
+use klbr_core::ids::Epoch;
+use klbr_core::policy::{Answer, Bindings, HookFailure, Question, Slot};
 use klbr_core::runtime::AgentBuilder;
 use klbr_core::runtime::policy::Policy;
 use klbr_llm::Provider;
@@ -26,11 +26,11 @@ struct Undecided {
 
 #[async_trait]
 impl Policy for Undecided {
-    fn slots(&self) -> BTreeMap<Slot, Duration> {
-        BTreeMap::from([(Slot::ActionReview, Duration::from_secs(600))])
+    fn slots(&self) -> Bindings {
+        Bindings::from([(Slot::ActionReview, Duration::from_secs(600))])
     }
 
-    async fn decide(&self, _: Question) -> Result<Answer, HookFailure> {
+    async fn decide(&self, _: Epoch, _: Question) -> Result<Answer, HookFailure> {
         // Nobody listens once the measurement is over.
         let _ = self.asked.send(());
         std::future::pending().await

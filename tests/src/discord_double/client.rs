@@ -2,16 +2,15 @@
 //!
 //! Owns the asking and the waiting, with a watchdog on each wait. Refuses to judge what it gets.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::control::Of;
 use super::control::command::{
     Burst, Command, CutHow, NewBurst, NewChannel, NewGuild, NewRole, NewThread, NewUser, React, Say,
 };
-use super::control::{After, Of};
 use super::fault::Fault;
 use super::gateway::Answer;
 use super::gateway::session::{SessionState, Tricks};
@@ -20,61 +19,27 @@ use super::settings::Settings;
 use super::snowflake::Snowflake;
 use super::world::Overwrite;
 use super::{Options, Ready};
-use crate::process::{ProcessError, Program, Running};
+use crate::control::{After, ClientError, Line};
+use crate::process::{Program, Running};
 
-/// Why the control could not be spoken to, or a wait ended.
-#[derive(Debug, thiserror::Error)]
-pub enum ControlError {
-    /// The double's process could not be had.
-    #[error(transparent)]
-    Process(#[from] ProcessError),
-    /// The control did not answer.
-    #[error("the double's control does not answer: {0}")]
-    Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The control refused.
-    #[error("the double's control says {status}: {message}")]
-    Refused {
-        /// The HTTP status.
-        status: u16,
-        /// Its words.
-        message: String,
-    },
-    /// The watchdog rang first.
-    #[error("{what} did not come within {} ms; seen instead: {seen}", .watchdog.as_millis())]
-    Watchdog {
-        /// What was waited for.
-        what: String,
-        /// How long.
-        watchdog: Duration,
-        /// The last entries that were there.
-        seen: String,
-    },
-}
-
-impl From<reqwest::Error> for ControlError {
-    fn from(error: reqwest::Error) -> ControlError {
-        ControlError::Unreachable(Box::new(error))
-    }
-}
-
-type Result<T> = std::result::Result<T, ControlError>;
+type Result<T> = std::result::Result<T, ClientError>;
 
 /// A client of one double's control API.
 #[derive(Clone, Debug)]
 pub struct Control {
-    root: String,
-    http: reqwest::Client,
+    line: Line,
 }
 
 impl Control {
     /// Makes a client for a control API at this root.
     pub fn new(root: impl Into<String>) -> Control {
-        Control { root: root.into(), http: crate::http::client() }
+        Control { line: Line::new(root.into()) }
     }
 
     /// Does one command; what it answers depends on the command.
     pub async fn command<T: DeserializeOwned>(&self, command: &Command) -> Result<T> {
-        Ok(self.send(self.http.post(&self.root).json(command)).await?.json().await?)
+        let request = self.line.http.post(self.line.url("")).json(command);
+        Ok(self.line.send(request).await?.json().await?)
     }
 
     /// Makes a person.
@@ -229,37 +194,37 @@ impl Control {
 
     /// The figures of the record.
     pub async fn summary(&self) -> Result<Summary> {
-        Ok(self.send(self.http.get(&self.root)).await?.json().await?)
+        self.line.get("", ()).await
     }
 
     /// All requests to the API, oldest first.
     pub async fn requests(&self) -> Result<Vec<Asked>> {
-        self.get("requests", After::default()).await
+        self.line.get("requests", After::default()).await
     }
 
     /// All messages that the bot made, oldest first; deleted ones too.
     pub async fn messages(&self) -> Result<Vec<Created>> {
-        self.get("messages", After::default()).await
+        self.line.get("messages", After::default()).await
     }
 
     /// All that happened on the gateway, oldest first.
     pub async fn gateway(&self) -> Result<Vec<Noted>> {
-        self.get("gateway", After::default()).await
+        self.line.get("gateway", After::default()).await
     }
 
     /// The sessions of the gateway.
     pub async fn sessions(&self) -> Result<Vec<SessionState>> {
-        self.get("sessions", ()).await
+        self.line.get("sessions", ()).await
     }
 
     /// The settings in force.
     pub async fn settings(&self) -> Result<Settings> {
-        self.get("settings", ()).await
+        self.line.get("settings", ()).await
     }
 
     /// All messages of a channel as they are, oldest first, in Discord's form.
     pub async fn history(&self, channel: Snowflake) -> Result<Vec<Value>> {
-        self.get("history", Of { channel }).await
+        self.line.get("history", Of { channel }).await
     }
 
     /// Waits for a request for which `wanted` says yes; it is asked again when the request is answered.
@@ -267,81 +232,40 @@ impl Control {
     /// Cancellation loses nothing.
     ///
     /// # Errors
-    /// [`ControlError::Watchdog`] names `what` and the last requests.
+    /// [`ClientError::Watchdog`] names `what` and the last requests.
     pub async fn wait_request(
         &self,
         what: &str,
         watchdog: Duration,
         wanted: impl Fn(&Asked) -> bool,
     ) -> Result<Asked> {
-        self.wait("requests", what, watchdog, wanted).await
+        self.line.wait(("requests", what), 0, watchdog, Entry::seq, wanted).await
     }
 
     /// Waits for a message of the bot's for which `wanted` says yes. Cancellation loses nothing.
     ///
     /// # Errors
-    /// [`ControlError::Watchdog`] names `what` and the last messages.
+    /// [`ClientError::Watchdog`] names `what` and the last messages.
     pub async fn wait_message(
         &self,
         what: &str,
         watchdog: Duration,
         wanted: impl Fn(&Created) -> bool,
     ) -> Result<Created> {
-        self.wait("messages", what, watchdog, wanted).await
+        self.line.wait(("messages", what), 0, watchdog, Entry::seq, wanted).await
     }
 
     /// Waits for something on the gateway for which `wanted` says yes. Cancellation loses nothing.
     ///
     /// # Errors
-    /// [`ControlError::Watchdog`] names `what` and what happened last.
+    /// [`ClientError::Watchdog`] names `what` and what happened last.
     pub async fn wait_gateway(
         &self,
         what: &str,
         watchdog: Duration,
         wanted: impl Fn(&Noted) -> bool,
     ) -> Result<Noted> {
-        self.wait("gateway", what, watchdog, wanted).await
-    }
-
-    async fn wait<T: DeserializeOwned + std::fmt::Debug + Entry>(
-        &self,
-        path: &str,
-        what: &str,
-        watchdog: Duration,
-        wanted: impl Fn(&T) -> bool,
-    ) -> Result<T> {
-        let until = Instant::now() + watchdog;
-        let (mut after, mut seen) = (0, Vec::new());
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            let wait_ms = left.as_millis().try_into().unwrap_or(u64::MAX);
-            let news: Vec<T> = self.get(path, After { after, wait_ms }).await?;
-            for entry in news {
-                if wanted(&entry) {
-                    return Ok(entry);
-                }
-                after = after.max(entry.seq());
-                seen.push(entry);
-            }
-            if left.is_zero() {
-                let seen = format!("{:?}", &seen[seen.len().saturating_sub(5)..]);
-                return Err(ControlError::Watchdog { what: what.to_owned(), watchdog, seen });
-            }
-        }
-    }
-
-    async fn get<T: DeserializeOwned>(&self, path: &str, query: impl Serialize) -> Result<T> {
-        let request = self.http.get(format!("{}/{path}", self.root)).query(&query);
-        Ok(self.send(request).await?.json().await?)
-    }
-
-    async fn send(&self, request: reqwest::RequestBuilder) -> Result<reqwest::Response> {
-        let response = request.send().await?;
-        let status = response.status().as_u16();
-        if status < 400 {
-            return Ok(response);
-        }
-        Err(ControlError::Refused { status, message: response.text().await? })
+        self.line.wait(("gateway", what), 0, watchdog, Entry::seq, wanted).await
     }
 }
 

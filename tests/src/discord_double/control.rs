@@ -6,7 +6,6 @@ pub(super) mod command;
 mod perform;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, Query, State as Shared};
 use axum::http::StatusCode;
@@ -22,19 +21,7 @@ use super::record::{Asked, Created, Entry, Noted, Record, Summary};
 use super::settings::Settings;
 use super::snowflake::Snowflake;
 use super::state::Double;
-
-/// The longest that a question for news is held open.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
-
-/// Which entries are asked for.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct After {
-    /// Those written to after this number.
-    pub(super) after: u64,
-    /// How long to wait for one if there is none, in milliseconds.
-    pub(super) wait_ms: u64,
-}
+use crate::control::{After, news};
 
 /// Which channel is asked for.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -85,32 +72,22 @@ async fn history(Shared(double): Shared<Arc<Double>>, Query(of): Query<Of>) -> R
 }
 
 async fn requests(Shared(double): Shared<Arc<Double>>, Query(after): Query<After>) -> Json<Vec<Asked>> {
-    Json(news(&double, after, |record| record.requests()).await)
+    Json(since(&double, after, |record| record.requests()).await)
 }
 
 async fn messages(Shared(double): Shared<Arc<Double>>, Query(after): Query<After>) -> Json<Vec<Created>> {
-    Json(news(&double, after, |record| record.created()).await)
+    Json(since(&double, after, |record| record.created()).await)
 }
 
 async fn gateway(Shared(double): Shared<Arc<Double>>, Query(after): Query<After>) -> Json<Vec<Noted>> {
-    Json(news(&double, after, |record| record.gateway()).await)
+    Json(since(&double, after, |record| record.gateway()).await)
 }
 
-async fn news<T: Entry + Clone>(double: &Double, after: After, read: impl Fn(&Record) -> &[T]) -> Vec<T> {
-    let mut changes = double.lock().record.subscribe();
-    let waiting = async {
-        loop {
-            changes.borrow_and_update();
-            let found: Vec<T> = {
-                let state = double.lock();
-                read(&state.record).iter().filter(|entry| entry.seq() > after.after).cloned().collect()
-            };
-            // The record outlives every question, so that a change can always come.
-            if !found.is_empty() || changes.changed().await.is_err() {
-                return found;
-            }
-        }
+async fn since<T: Entry + Clone>(double: &Double, after: After, read: impl Fn(&Record) -> &[T]) -> Vec<T> {
+    let changes = double.lock().record.subscribe();
+    let found = || {
+        let state = double.lock();
+        read(&state.record).iter().filter(|entry| entry.seq() > after.after).cloned().collect()
     };
-    let limit = Duration::from_millis(after.wait_ms).min(LONGEST_WAIT);
-    tokio::time::timeout(limit, waiting).await.unwrap_or_default()
+    news(changes, after.wait_ms, found).await
 }

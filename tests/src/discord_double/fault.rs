@@ -1,13 +1,9 @@
 //! What goes wrong, as it was scripted.
 //!
-//! Owns the rules, their counts, and the gates that hold a request. Refuses to make a fault by itself: the API does.
-
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+//! Owns the rules and their counts. Refuses to make a fault by itself: the API does.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::sync::Semaphore;
 
 /// A rule: which requests, and what goes wrong with them. The first one that holds is made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -170,18 +166,5 @@ impl Faults {
         let make = rule.make.clone();
         self.rules.retain(|rule| rule.times > 0);
         Some(make)
-    }
-}
-
-/// Where requests wait; one that is released before anyone comes lets one through.
-#[derive(Debug, Default)]
-pub(super) struct Gates {
-    gates: Mutex<HashMap<String, Arc<Semaphore>>>,
-}
-
-impl Gates {
-    pub(super) fn gate(&self, name: &str) -> Arc<Semaphore> {
-        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
-        gates.entry(name.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(0))).clone()
     }
 }

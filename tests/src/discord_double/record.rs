@@ -3,12 +3,13 @@
 //! Owns the entries and their order. Each has a sequence number that grows over all kinds; a request's is renewed when
 //! it is answered, so that who reads "after N" sees it again with its outcome. Refuses to judge.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::watch;
 
+use super::nonce;
 use super::snowflake::Snowflake;
 use super::world::Mentions;
 use crate::clock::Stamp;
@@ -219,6 +220,8 @@ pub struct Summary {
     pub violations: u64,
     /// Messages that the bot made.
     pub created: usize,
+    /// Those of them whose nonce an earlier one in the same channel had: made twice.
+    pub repeated: usize,
     /// Answers with a message that was there under its nonce.
     pub known_nonces: u64,
     /// Gateway connections.
@@ -326,6 +329,12 @@ impl Record {
             violations: self.requests.iter().filter(|asked| asked.violation).count() as u64,
             ..Summary::default()
         };
+        let mut nonces = BTreeSet::new();
+        for created in &self.created {
+            let nonce = created.nonce.as_ref().and_then(nonce::text);
+            summary.repeated +=
+                usize::from(nonce.is_some_and(|nonce| !nonces.insert((created.channel, nonce))));
+        }
         for outcome in self.requests.iter().filter_map(|asked| asked.outcome.as_ref()) {
             summary.known_nonces += u64::from(outcome.known_nonce);
             if let Some(status) = outcome.status {

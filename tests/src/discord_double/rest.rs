@@ -191,7 +191,7 @@ pub(super) async fn handle(
     }
     match &fault {
         Some(Make::Delay(ms)) => tokio::time::sleep(Duration::from_millis(*ms)).await,
-        Some(Make::Hold(gate)) => hold(&double, gate).await,
+        Some(Make::Hold(gate)) => double.gates.pass(gate).await,
         Some(Make::Cut) => {
             watch.end(None, None);
             peer.cut();
@@ -227,7 +227,7 @@ pub(super) async fn handle(
     };
     match fault {
         Some(Make::DelayAfter(ms)) => tokio::time::sleep(Duration::from_millis(ms)).await,
-        Some(Make::HoldAfter(gate)) => hold(&double, &gate).await,
+        Some(Make::HoldAfter(gate)) => double.gates.pass(&gate).await,
         Some(Make::CutAfter) => {
             watch.end(None, None);
             peer.cut();
@@ -249,13 +249,6 @@ pub(super) async fn handle(
     }
     watch.end(Some(status), body.as_ref());
     answer(status, verdict.headers, body.as_ref())
-}
-
-async fn hold(double: &Double, gate: &str) {
-    // Gates are never closed, so that waiting can only end with a permit.
-    if let Ok(permit) = double.gates.gate(gate).acquire().await {
-        permit.forget();
-    }
 }
 
 /// The body of a form, which is JSON or nothing.

@@ -18,6 +18,7 @@ use super::record::Record;
 use super::settings::Settings;
 use super::snowflake::Snowflake;
 use super::world::{ChannelKind, Emoji, Message, Reaction, World};
+use crate::control::Gates;
 
 /// The double.
 #[derive(Debug)]
@@ -26,7 +27,7 @@ pub(super) struct Double {
     pub(super) token: String,
     /// `127.0.0.1:port`.
     pub(super) address: String,
-    pub(super) gates: super::fault::Gates,
+    pub(super) gates: Gates,
 }
 
 impl Double {
@@ -41,7 +42,7 @@ impl Double {
             nonces: Nonces::default(),
             answers: Answers::default(),
         };
-        Double { state: Mutex::new(state), token, address, gates: super::fault::Gates::default() }
+        Double { state: Mutex::new(state), token, address, gates: Gates::default() }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {

@@ -4,7 +4,6 @@
 //! translates.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Json;
 use axum::Router;
@@ -16,22 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::log::{Captured, Event};
 use super::script::Script;
 use super::server::Shared;
-
-/// The longest that a question for news is held open.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
-
-/// The most that one call lets through a gate.
-const MOST_RELEASED: usize = 1 << 20;
-
-/// Which entries are asked for.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct After {
-    /// Those after this number.
-    pub(super) after: u64,
-    /// How long to wait for one if there is none, in milliseconds.
-    pub(super) wait_ms: u64,
-}
+use crate::control::{After, news};
 
 /// Which gate is released, for how many.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -64,11 +48,11 @@ async fn load(State(shared): State<Arc<Shared>>, body: String) -> Result<StatusC
 }
 
 async fn requests(State(shared): State<Arc<Shared>>, Query(after): Query<After>) -> Json<Vec<Captured>> {
-    Json(news(&shared, after, |shared| shared.log.requests_after(after.after)).await)
+    Json(news(shared.log.subscribe(), after.wait_ms, || shared.log.requests_after(after.after)).await)
 }
 
 async fn events(State(shared): State<Arc<Shared>>, Query(after): Query<After>) -> Json<Vec<Event>> {
-    Json(news(&shared, after, |shared| shared.log.events_after(after.after)).await)
+    Json(news(shared.log.subscribe(), after.wait_ms, || shared.log.events_after(after.after)).await)
 }
 
 async fn clear(State(shared): State<Arc<Shared>>) -> StatusCode {
@@ -77,22 +61,6 @@ async fn clear(State(shared): State<Arc<Shared>>) -> StatusCode {
 }
 
 async fn release(State(shared): State<Arc<Shared>>, Json(release): Json<Release>) -> StatusCode {
-    shared.gate(&release.gate).add_permits(release.times.min(MOST_RELEASED));
+    shared.gates.release(&release.gate, release.times);
     StatusCode::NO_CONTENT
-}
-
-async fn news<T>(shared: &Shared, after: After, read: impl Fn(&Shared) -> Vec<T>) -> Vec<T> {
-    let mut changes = shared.log.subscribe();
-    let waiting = async {
-        loop {
-            changes.borrow_and_update();
-            let found = read(shared);
-            // The log outlives every question, so that a change can always come.
-            if !found.is_empty() || changes.changed().await.is_err() {
-                return found;
-            }
-        }
-    };
-    let limit = Duration::from_millis(after.wait_ms).min(LONGEST_WAIT);
-    tokio::time::timeout(limit, waiting).await.unwrap_or_default()
 }

@@ -3,14 +3,12 @@
 //! Owns each connection's life. While an answer is played, the reading side is watched all the time, so that a drop
 //! is stamped at once, whether bytes flow, a gate is shut, or the stream stalls. Refuses to decide what is said.
 
-use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use tokio::net::tcp::WriteHalf;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::http::{Incoming, Reader, Request, Writer};
@@ -19,12 +17,13 @@ use super::operator::content;
 use super::plan::{self, Asked, Step};
 use super::script::{Script, When};
 use crate::clock::Stamp;
+use crate::control::Gates;
 
 /// What all connections and the control share.
 pub(super) struct Shared {
     pub(super) log: Log,
     scripted: Mutex<Scripted>,
-    gates: Mutex<HashMap<String, Arc<Semaphore>>>,
+    pub(super) gates: Gates,
 }
 
 struct Scripted {
@@ -38,7 +37,7 @@ impl Shared {
         let shared = Shared {
             log: Log::new(),
             scripted: Mutex::new(Scripted { script: Arc::default(), used: Vec::new(), chats: 0 }),
-            gates: Mutex::default(),
+            gates: Gates::default(),
         };
         shared.load(script);
         shared
@@ -48,11 +47,6 @@ impl Shared {
     pub(super) fn load(&self, script: Script) {
         let used = vec![0; script.rules.len()];
         *lock(&self.scripted) = Scripted { script: Arc::new(script), used, chats: 0 };
-    }
-
-    /// A gate that lets as many through as it was released for, before or after they came.
-    pub(super) fn gate(&self, name: &str) -> Arc<Semaphore> {
-        lock(&self.gates).entry(name.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(0))).clone()
     }
 
     /// The rule that answers and its steps.
@@ -242,10 +236,7 @@ async fn play(
             }
             Step::Gate(gate) => {
                 note(What::Holding { gate: gate.clone() });
-                // Gates are never closed, so that waiting can only end with a permit.
-                if let Ok(permit) = shared.gate(&gate).acquire().await {
-                    permit.forget();
-                }
+                shared.gates.pass(&gate).await;
                 Ok(())
             }
             Step::Head(head) => {

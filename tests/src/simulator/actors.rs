@@ -5,6 +5,7 @@ use klbr_core::attention::{Mark, Status};
 use klbr_core::event::{Body, Bucket, Change, Control, NewEvent, Priority, Source, SourceKind};
 use klbr_core::ids::ActionId;
 use klbr_core::model::{Finish, RawCall, Request, Sampled, Usage};
+use klbr_core::policy::{Activation, Slot};
 
 use super::world::CANARY;
 
@@ -15,12 +16,24 @@ pub(super) fn control(which: u8, held: Option<ActionId>) -> Control {
         3 => Control::Reset,
         4..6 => Control::Compact,
         6 => Control::Soul { text: "another soul".into() },
-        7 => Control::Mark(Mark {
+        7 => Control::Mark(Box::new(Mark {
             item: format!("msg:{}", u64::from(which) * 3).into(),
             status: Status::Ignored,
             action: None,
             note: None,
-        }),
+        })),
+        8 => Control::Activate(Box::new(Activation {
+            manifest: Some("a manifest".into()),
+            slots: [(Slot::ResultShape, 300), (Slot::DeliveryReview, 300), (Slot::EventAccept, 300)].into(),
+            soul: None,
+            now: false,
+        })),
+        9 => Control::Activate(Box::new(Activation {
+            manifest: None,
+            slots: Default::default(),
+            soul: Some("a third soul".into()),
+            now: true,
+        })),
         _ => Control::Resolve {
             action: held.unwrap_or("1.1.1".parse().expect("an id")),
             allow: which.is_multiple_of(2),

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use klbr_core::agent::Agent;
 use klbr_core::config::Config;
 use klbr_core::context::Content;
-use klbr_core::ids::{ActionId, EventId, Generation};
+use klbr_core::ids::{ActionId, Epoch, EventId, Generation, TurnId};
 use klbr_core::input::{Command, Step};
 use klbr_core::ledger::{Fate, Ledger};
 use klbr_core::model::{AssistantMessage, Message, Request};
+use klbr_core::policy::Question;
 use klbr_core::record::{Move, Record, Stamped};
 use klbr_core::status::Status;
 
@@ -27,6 +28,8 @@ pub(super) struct Judge {
     generation: Generation,
     lanes: BTreeMap<Arc<str>, (Generation, Request)>,
     turns: u64,
+    /// The epoch that each turn's actions were judged under.
+    judged_under: BTreeMap<TurnId, Epoch>,
     /// The lines of each content that a file had, by what a bracket shows of its hash.
     files: BTreeMap<String, Vec<String>>,
 }
@@ -129,7 +132,21 @@ impl Judge {
                 }
                 self.is_attempted(attempt.action, attempt.number)
             }
+            Command::Decide {
+                epoch,
+                question:
+                    Question::ActionReview(review)
+                    | Question::DeliveryReview(review)
+                    | Question::DeliveryFormat(review),
+                ..
+            } => match self.judged_under.insert(review.action.step.turn, *epoch) {
+                Some(before) if before != *epoch => {
+                    Err(format!("{} is judged under {epoch}, its turn began under {before}", review.action))
+                }
+                Some(_) | None => Ok(()),
+            },
             Command::Decide { .. }
+            | Command::Activate { .. }
             | Command::Acknowledge { .. }
             | Command::Load { .. }
             | Command::DropSampling { .. }

@@ -51,7 +51,7 @@ impl Plan {
 fn op(rng: &mut Rng) -> Op {
     match rng.u32(0..100) {
         0..8 => Op::Say,
-        8..12 => Op::Command(rng.u8(0..12)),
+        8..12 => Op::Command(rng.u8(0..14)),
         12..24 => Op::Outside(rng.u8(..)),
         24..62 => Op::Answer(rng.u64(..)),
         62..68 => Op::Piece(rng.u64(..)),

@@ -211,6 +211,7 @@ impl World {
             }
             Command::DropSampling { fence } => supersede(self, fence),
             Command::Cancel { fence, .. } => supersede(self, fence),
+            Command::Activate { .. } => {}
             Command::Sample { .. } => {
                 self.outcome.requests += 1;
                 self.out.push(command);
@@ -308,7 +309,10 @@ impl World {
                 answer: self.decision(&question, choice),
                 elapsed: Duration::from_millis(3),
             },
-            Command::Acknowledge { .. } | Command::DropSampling { .. } | Command::Cancel { .. } => {
+            Command::Acknowledge { .. }
+            | Command::DropSampling { .. }
+            | Command::Cancel { .. }
+            | Command::Activate { .. } => {
                 return Ok(());
             }
         };
@@ -442,7 +446,7 @@ fn fence_of(command: &Command) -> Option<Fence> {
         | Command::Reconcile { fence, .. }
         | Command::Cancel { fence, .. }
         | Command::Decide { fence, .. } => Some(*fence),
-        Command::Acknowledge { .. } => None,
+        Command::Acknowledge { .. } | Command::Activate { .. } => None,
     }
 }
 
@@ -482,6 +486,9 @@ fn config(rng: &mut Rng) -> Config {
         Slot::Wake,
         Slot::BatchDelay,
         Slot::Age,
+        Slot::EventAccept,
+        Slot::Limits,
+        Slot::ResultShape,
         Slot::Idle,
         Slot::Nudge,
         Slot::Plan,

@@ -127,7 +127,10 @@ impl<'t> World<'t> {
                 Command::Deliver { fence, delivery } => {
                     Input::Settled { fence, action: delivery.action(), outcome: Outcome::confirmed("Sent.") }
                 }
-                Command::Acknowledge { .. } | Command::DropSampling { .. } | Command::Cancel { .. } => {
+                Command::Acknowledge { .. }
+                | Command::DropSampling { .. }
+                | Command::Cancel { .. }
+                | Command::Activate { .. } => {
                     continue;
                 }
                 Command::Reconcile { .. } | Command::Decide { .. } => {

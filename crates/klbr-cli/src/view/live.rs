@@ -159,6 +159,7 @@ impl Live {
             Happening::Admitted { .. }
             | Happening::Consumed { .. }
             | Happening::Marked { .. }
+            | Happening::Activated { .. }
             | Happening::PrefixMade { .. }
             | Happening::PrefixBroken { .. }
             | Happening::SoulChanged { .. }

@@ -23,7 +23,7 @@ impl Agent {
         if let Some(conversation) = &event.conversation {
             self.alias(conversation);
         }
-        let held = self.config.bound.contains_key(&Slot::EventPriority)
+        let held = (self.is_bound(Slot::EventAccept) || self.is_bound(Slot::EventPriority))
             && !event.priority.preempts()
             && event.source.kind != crate::event::SourceKind::System;
         let header = Header {
@@ -46,7 +46,7 @@ impl Agent {
         if let (Some(older), Some(Change::Deleted)) = (joins, change) {
             self.withdraw(older);
         } else if held {
-            self.ask_priority(&header);
+            self.ask_about(&header);
         }
         id
     }
@@ -71,8 +71,28 @@ impl Agent {
         self.record(Record::Withdrawn { events });
     }
 
-    /// Has policy say how urgent a held event is.
-    pub(super) fn ask_priority(&mut self, header: &Header) {
+    /// Has policy say whether a held event is kept, and then how urgent it is.
+    pub(super) fn ask_about(&mut self, header: &Header) {
+        let question = Question::EventAccept {
+            event: header.id,
+            kind: header.source.kind,
+            instance: header.source.instance.clone(),
+            external_id: header.external_id.clone(),
+            conversation: header.conversation.as_ref().map(|conversation| conversation.id.clone()),
+            priority: header.priority,
+            bytes: header.bytes,
+        };
+        self.ask(question, Then::Accept(header.id));
+    }
+
+    pub(super) fn accept(&mut self, event: EventId, accepted: bool) {
+        let Some(header) = self.state.inbox.held().find(|header| header.id == event).cloned() else {
+            return self.drop_late(format!("the acceptance of {event}, which was withdrawn"));
+        };
+        if accepted { self.ask_priority(&header) } else { self.record(Record::Declined { event }) }
+    }
+
+    fn ask_priority(&mut self, header: &Header) {
         let question = Question::EventPriority {
             event: header.id,
             kind: header.source.kind,

@@ -11,7 +11,7 @@ use crate::hash::Hash;
 use crate::ids::{ActionId, Fence};
 use crate::input::Command;
 use crate::policy::{NudgeKind, Question, Review, Slot, Verdict};
-use crate::record::{Delivered, Record};
+use crate::record::{CallResult, Delivered, Record};
 use crate::state::{CallState, Effect, EffectStatus, Progress, Stage};
 
 /// What one call needs next.
@@ -20,6 +20,8 @@ enum Next {
     Consider(ActionId),
     /// To be attempted.
     Attempt(ActionId),
+    /// Its result is to be worded.
+    Shape(ActionId),
     /// To be found out about: an earlier process attempted it.
     Recover(ActionId),
 }
@@ -35,6 +37,7 @@ impl Agent {
             match next {
                 Next::Consider(action) => self.consider(action),
                 Next::Attempt(action) => self.attempt(action),
+                Next::Shape(action) => self.ask_shape(action),
                 Next::Recover(action) => self.recover(action),
             }
             return true;
@@ -63,6 +66,9 @@ impl Agent {
                     if self.live.is_asking(Then::Review(action))
                         || self.live.is_asking(Then::Format(action)) => {}
                 Progress::Proposed => return Some(Next::Consider(action)),
+                Progress::Ended { .. } if !self.live.is_asking(Then::Shape(action)) => {
+                    return Some(Next::Shape(action));
+                }
                 Progress::Attempted { .. } if !self.live.actions.contains_key(&action) => {
                     return Some(Next::Recover(action));
                 }
@@ -73,7 +79,10 @@ impl Agent {
                     }
                     running += 1;
                 }
-                Progress::Attempted { .. } | Progress::Answered { .. } | Progress::Entered => {}
+                Progress::Attempted { .. }
+                | Progress::Ended { .. }
+                | Progress::Answered { .. }
+                | Progress::Entered => {}
             }
             // Whatever touches the same thing later waits for this call.
             if !call.is_answered() {
@@ -127,7 +136,7 @@ impl Agent {
         let hash = Hash::of(format!("{}\0{arguments}", call.name).as_bytes()).to_string().into();
         let review = Review { action, name: call.name, arguments: arguments.clone(), hash };
         self.live.judged.insert(action, Judged { arguments, formatted });
-        if is_delivery && !formatted && self.config.bound.contains_key(&Slot::DeliveryFormat) {
+        if is_delivery && !formatted && self.is_bound(Slot::DeliveryFormat) {
             return self.ask(Question::DeliveryFormat(review), Then::Format(action));
         }
         let question =
@@ -149,6 +158,7 @@ impl Agent {
         let Some(spec) = self.config.action(&call.name) else { return };
         let class = spec.class;
         let (channel, role) = (channel(spec), spec.role.clone());
+        let epoch = self.state.turn().map_or(self.state.epoch, |turn| turn.epoch);
         let judged = self.live.judged.get(&action);
         let arguments = judged.map_or(call.arguments, |judged| judged.arguments.clone());
         match (verdict, role) {
@@ -156,14 +166,9 @@ impl Agent {
                 let (end, text) = self.mark_as_model(action, &channel, &arguments);
                 self.settle(action, end, text, None);
             }
-            (Verdict::Allow, _) => self.record(Record::Intended {
-                action,
-                name: call.name,
-                arguments,
-                class,
-                channel,
-                epoch: self.state.epoch,
-            }),
+            (Verdict::Allow, _) => {
+                self.record(Record::Intended { action, name: call.name, arguments, class, channel, epoch })
+            }
             (Verdict::Deny { reason }, _) => {
                 let text = format!("Denied: {reason}");
                 self.settle(action, End::failed(FailureKind::Denied), text, None);
@@ -270,17 +275,34 @@ impl Agent {
         let context = self.state.turn().map(|turn| turn.context.clone()).unwrap_or_default();
         let Outcome { end, observation, answer, sent } = self.note_sent(action, &context, outcome);
         let delivered = self.delivered(&call.name, &call.arguments, &end, sent);
-        let plain = || {
-            let dedupe = if end.is_confirmed() { Dedupe::of_tool(&call.name) } else { Dedupe::Never };
-            Answer::Output(Output {
-                tool: call.name.to_string(),
-                args: call.arguments.to_string(),
-                text: observation.to_string(),
-                dedupe,
-            })
-        };
-        let answer = answer.map_or_else(plain, |answer| *answer);
+        if answer.is_none() && self.is_bound(Slot::ResultShape) {
+            return self.record(Record::Ended { action, end, observation, delivered });
+        }
+        let answer = answer.map_or_else(|| output(&call, &end, &observation), |answer| *answer);
         self.settle_with(action, end, &answer, delivered);
+    }
+
+    /// Has policy word the result of an action that has ended.
+    fn ask_shape(&mut self, action: ActionId) {
+        let Some(CallState { name, progress: Progress::Ended { observation, .. }, .. }) = self.call(action)
+        else {
+            return;
+        };
+        let question = Question::ResultShape { action, name: name.clone(), text: observation.clone() };
+        self.ask(question, Then::Shape(action));
+    }
+
+    /// Settles an action that has ended: its result shows the text that policy gave it, and keeps its own.
+    pub(super) fn shape(&mut self, action: ActionId, text: Option<Arc<str>>) {
+        let Some(call) = self.call(action).cloned() else { return };
+        let Progress::Ended { end, observation, delivered } = call.progress.clone() else { return };
+        let mut result = self.result(&output(&call, &end, &observation));
+        if let Some(text) = text.filter(|text| *text != observation) {
+            let shaped = self.result(&Answer::text(&*text));
+            result = CallResult { shown: Some(shaped.inserted()), full: observation, ..shaped };
+        }
+        let delivered = delivered.map(|delivered| *delivered);
+        self.record(Record::Settled { action, end, result, delivered });
     }
 
     /// Marks what a delivery has answered, and says so in its observation.
@@ -364,6 +386,16 @@ fn channel(spec: &ActionSpec) -> Option<Arc<str>> {
         Role::Delivery { channel } => Some(channel.clone()),
         Role::Ordinary | Role::Wait | Role::Mark { .. } => None,
     }
+}
+
+/// What a text answers a call with: a repeat of the same one may be shown as such.
+fn output(call: &CallState, end: &End, text: &str) -> Answer {
+    Answer::Output(Output {
+        tool: call.name.to_string(),
+        args: call.arguments.to_string(),
+        text: text.to_owned(),
+        dedupe: if end.is_confirmed() { Dedupe::of_tool(&call.name) } else { Dedupe::Never },
+    })
 }
 
 /// The arguments as a JSON object; nothing at all is an empty one.

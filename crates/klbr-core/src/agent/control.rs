@@ -5,6 +5,8 @@ use super::interrupt::Unanswered;
 use crate::action::{FailureKind, Outcome};
 use crate::event::{Control, Priority};
 use crate::ids::ActionId;
+use crate::input::Command;
+use crate::policy::Activation;
 use crate::record::{Record, WaitEnd};
 use crate::state::{EffectStatus, Phase};
 
@@ -29,6 +31,12 @@ impl Agent {
                 self.record(Record::SoulChanged { epoch: self.state.epoch.next(), text });
             }
             Some(Control::Resolve { action, allow }) => self.resolve(action, allow),
+            Some(Control::Activate(activation)) => {
+                if activation.now {
+                    self.end_for("activation", Unanswered::WaitAgain);
+                }
+                self.activate(*activation);
+            }
             Some(Control::Mark(mark)) => self.mark_as_operator(&mark),
             // `NewEvent::validate` lets no event of this priority in without a command.
             None => {}
@@ -47,6 +55,14 @@ impl Agent {
             Phase::Waiting(_) => self.end_wait(WaitEnd::Commanded { by: by.into() }),
             Phase::Resting { .. } => self.live.forget_turn(),
         }
+    }
+
+    /// Puts a policy in force. A turn that runs keeps the one that it began with.
+    fn activate(&mut self, activation: Activation) {
+        let (epoch, bound) = (self.state.epoch.next(), activation.bindings());
+        let Activation { manifest, soul, .. } = activation;
+        self.record(Record::Activated { epoch, manifest: manifest.clone(), bound, soul });
+        self.command(Command::Activate { epoch, manifest });
     }
 
     /// Decides about an effect that was held for the operator.

@@ -8,24 +8,40 @@ use std::time::Duration;
 use super::Agent;
 use super::live::{Batch, Judged, Pending, Plan, Purpose, Then};
 use crate::hash::Hash;
-use crate::ids::Fence;
+use crate::ids::{Epoch, Fence};
 use crate::input::Command;
-use crate::policy::{Answer, HookFailure, Question, Verdict};
+use crate::policy::{Answer, Bindings, HookFailure, Question, Slot, Verdict};
 use crate::record::Record;
 use crate::time::Timestamp;
 
 impl Agent {
     /// Asks a question; the answer, whenever it comes, goes to `then`.
     pub(super) fn ask(&mut self, question: Question, then: Then) {
-        let Some(&budget) = self.config.bound.get(&question.slot()) else {
+        let (epoch, bound) = self.in_force(question.slot());
+        let Some(&budget) = bound.get(&question.slot()) else {
             let answer = question.default_answer();
             return self.decided(then, answer);
         };
         let fence = self.fence();
         let asked = self.now();
         let deadline = asked + budget;
-        self.command(Command::Decide { fence, question: question.clone(), deadline });
+        self.command(Command::Decide { fence, epoch, question: question.clone(), deadline });
         self.live.deciding.insert(fence, Pending { question, then, asked, deadline });
+    }
+
+    /// Whether a slot has an owner.
+    pub(super) fn is_bound(&self, slot: Slot) -> bool {
+        self.in_force(slot).1.contains_key(&slot)
+    }
+
+    /// What a question of this slot is decided under: a turn keeps what it began with, so that no action is
+    /// judged by two epochs.
+    fn in_force(&self, slot: Slot) -> (Epoch, &Bindings) {
+        let (epoch, bound) = match self.state.turn().filter(|_| slot.is_of_a_turn()) {
+            Some(turn) => (turn.epoch, &turn.bound),
+            None => (self.state.epoch, &self.state.bound),
+        };
+        (epoch, bound.as_deref().unwrap_or(&self.config.bound))
     }
 
     pub(super) fn handle_decided(
@@ -83,6 +99,9 @@ impl Agent {
     fn decided(&mut self, then: Then, answer: Answer) {
         match (then, answer) {
             (Then::Prioritise(event), Answer::Priority(priority)) => self.prioritise(event, priority),
+            (Then::Accept(event), Answer::Yes(accepted)) => self.accept(event, accepted),
+            (Then::Limit, Answer::Count(steps)) => self.live.step_limit = Some(steps),
+            (Then::Shape(action), Answer::Text(text)) => self.shape(action, text),
             (Then::Age(event), Answer::Yes(ages)) => self.age(event, ages),
             (Then::DelayBatch, Answer::Delay { millis }) => {
                 let oldest = self.oldest_ambient().unwrap_or(self.now());

@@ -158,6 +158,7 @@ impl Agent {
                 let text = format!("Not run: interrupted by {by}.");
                 self.settle(action, End::failed(FailureKind::Cancelled), text, None);
             }
+            Progress::Ended { .. } => self.shape(action, None),
             Progress::Answered { .. } | Progress::Entered => {}
         }
     }

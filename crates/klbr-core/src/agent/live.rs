@@ -36,6 +36,9 @@ pub(super) struct Live {
     /// Nudges that policy does not want in this turn.
     pub(super) declined: BTreeSet<NudgeKind>,
     pub(super) plan: Option<Plan>,
+    /// The steps that policy lets the turn have, and at which of its steps it was asked.
+    pub(super) step_limit: Option<u32>,
+    pub(super) limit_asked: Option<u32>,
     /// Waits in a row that were refused or shorter than a second.
     pub(super) short_waits: u32,
     pub(super) compaction: CompactionAsked,
@@ -85,6 +88,7 @@ pub(super) struct Pending {
 /// What an answer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
+    Accept(EventId),
     Prioritise(EventId),
     Age(EventId),
     DelayBatch,
@@ -92,8 +96,10 @@ pub(super) enum Then {
     ScheduleIdle,
     Nudge(NudgeKind),
     Open(TurnCause),
+    Limit,
     Format(ActionId),
     Review(ActionId),
+    Shape(ActionId),
     Compact,
     AskForSummary,
 }
@@ -160,17 +166,26 @@ impl Live {
     /// Forgets what was asked for a turn that is over; answers that still come are late.
     pub(super) fn forget_turn(&mut self) {
         self.deciding.retain(|_, pending| match pending.then {
-            Then::Prioritise(_) | Then::Age(_) | Then::DelayBatch | Then::Wake | Then::ScheduleIdle => true,
+            Then::Accept(_)
+            | Then::Prioritise(_)
+            | Then::Age(_)
+            | Then::DelayBatch
+            | Then::Wake
+            | Then::ScheduleIdle => true,
             Then::Nudge(_)
             | Then::Open(_)
+            | Then::Limit
             | Then::Format(_)
             | Then::Review(_)
+            | Then::Shape(_)
             | Then::Compact
             | Then::AskForSummary => false,
         });
         self.judged.clear();
         self.declined.clear();
         self.plan = None;
+        self.step_limit = None;
+        self.limit_asked = None;
         self.loading = None;
         self.compaction = CompactionAsked::No;
     }

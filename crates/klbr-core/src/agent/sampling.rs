@@ -25,12 +25,20 @@ impl Agent {
         if self.advance_summary() {
             return true;
         }
-        let asking = self.live.is_asking(Then::Compact) || self.live.is_asking(Then::AskForSummary);
+        let asking =
+            [Then::Compact, Then::AskForSummary, Then::Limit].into_iter().any(|one| self.live.is_asking(one));
         let nudging = self.live.deciding.values().any(|pending| matches!(pending.then, Then::Nudge(_)));
         if asking || nudging || self.state.compaction.requested.is_some() {
             return false;
         }
         let Some(turn) = self.state.turn() else { return false };
+        let (id, steps, limit) = (turn.id, turn.steps, self.step_limit());
+        if steps >= limit && self.live.limit_asked != Some(steps) && !turn.nudged.contains(&NudgeKind::WrapUp)
+        {
+            self.live.limit_asked = Some(steps);
+            self.ask(Question::Limits { turn: id, steps, limit }, Then::Limit);
+            return true;
+        }
         let nudge = self.nudge_due(turn);
         if let Some((kind, text)) = nudge {
             self.ask(Question::Nudge { kind, text: text.into() }, Then::Nudge(kind));
@@ -72,10 +80,17 @@ impl Agent {
             Some(failing) if failing.times >= limits.identical_failures => {
                 format!("{} failed {} times in the same way.", failing.name, failing.times)
             }
-            _ if turn.steps >= limits.steps => format!("The limit of {} steps is reached.", limits.steps),
+            _ if turn.steps >= self.step_limit() => {
+                format!("The limit of {} steps is reached.", self.step_limit())
+            }
             _ => return None,
         };
         Some((NudgeKind::WrapUp, nudge_text(NudgeKind::WrapUp, &limit)))
+    }
+
+    /// The steps that the running turn may have.
+    fn step_limit(&self) -> u32 {
+        self.live.step_limit.unwrap_or(self.config.limits.steps)
     }
 
     fn request_step(&mut self) {

@@ -33,6 +33,7 @@ impl Agent {
             Progress::Proposed
             | Progress::Intended { .. }
             | Progress::Attempted { .. }
+            | Progress::Ended { .. }
             | Progress::Entered => false,
         });
         // A second wait that was refused is no reason against the first.

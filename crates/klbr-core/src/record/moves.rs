@@ -14,6 +14,7 @@ impl Record {
             }
             Record::Reprioritised { event, .. } => vec![Move::One(*event, Fate::Waiting)],
             Record::Consumed { event } => vec![Move::One(*event, Fate::Consumed)],
+            Record::Declined { event } => vec![Move::One(*event, Fate::Withdrawn)],
             Record::Folded { events } => all(events, Fate::Folded),
             Record::Withdrawn { events } => all(events, Fate::Withdrawn),
             Record::FrameMade { events, .. } => all(events, Fate::Framed),
@@ -28,6 +29,7 @@ impl Record {
             | Record::Marked { .. }
             | Record::PrefixMade { .. }
             | Record::SoulChanged { .. }
+            | Record::Activated { .. }
             | Record::Reset
             | Record::CompactionWanted
             | Record::CompactionRequested { .. }
@@ -44,6 +46,7 @@ impl Record {
             | Record::Intended { .. }
             | Record::Held { .. }
             | Record::Attempted { .. }
+            | Record::Ended { .. }
             | Record::Settled { .. }
             | Record::Detached { .. }
             | Record::Receipt { .. }
@@ -63,11 +66,13 @@ impl Record {
             Record::Aliased { .. } => "aliased",
             Record::Reprioritised { .. } => "reprioritised",
             Record::Consumed { .. } => "consumed",
+            Record::Declined { .. } => "declined",
             Record::Folded { .. } => "folded",
             Record::Withdrawn { .. } => "withdrawn",
             Record::Marked { .. } => "marked",
             Record::PrefixMade { .. } => "prefix_made",
             Record::SoulChanged { .. } => "soul_changed",
+            Record::Activated { .. } => "activated",
             Record::Reset => "reset",
             Record::CompactionWanted => "compaction_wanted",
             Record::CompactionRequested { .. } => "compaction_requested",
@@ -85,6 +90,7 @@ impl Record {
             Record::Intended { .. } => "intended",
             Record::Held { .. } => "held",
             Record::Attempted { .. } => "attempted",
+            Record::Ended { .. } => "ended",
             Record::Settled { .. } => "settled",
             Record::Detached { .. } => "detached",
             Record::Receipt { .. } => "receipt",

@@ -1,21 +1,28 @@
 //! The policy port: who answers the slots that have an owner.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::policy::{Answer, HookFailure, Question, Slot};
+use crate::ids::Epoch;
+use crate::policy::{Answer, Bindings, HookFailure, Question};
 
 /// The owner of some slots.
 #[async_trait]
 pub trait Policy: Send + Sync + 'static {
-    /// The slots it owns, and how long it may take for each.
-    fn slots(&self) -> BTreeMap<Slot, Duration>;
+    /// The slots it owns before any activation, and how long it may take for each.
+    fn slots(&self) -> Bindings;
 
-    /// Answers a question of a slot that it owns.
+    /// Hears what is in force from now on: after each activation, and once when the agent begins anew.
+    ///
+    /// What an earlier epoch has under way is still asked under that epoch. Must not block.
+    fn activated(&self, epoch: Epoch, manifest: Option<Arc<str>>) {
+        let (_, _) = (epoch, manifest);
+    }
+
+    /// Answers a question of a slot that it owns, under the policy of an epoch.
     ///
     /// The deadline is the runtime's: the future is dropped when it is over. Nothing waits for it but the one
     /// operation it decides about.
-    async fn decide(&self, question: Question) -> Result<Answer, HookFailure>;
+    async fn decide(&self, epoch: Epoch, question: Question) -> Result<Answer, HookFailure>;
 }

@@ -95,6 +95,10 @@ impl State {
                 header.priority = *priority;
                 self.inbox.insert(header);
             }
+            Record::Declined { event } => {
+                self.inbox.remove(*event).ok_or("the event is not held")?;
+                self.attention.forget(*event);
+            }
             Record::Consumed { event } => {
                 self.inbox.remove(*event).ok_or("the event does not wait")?;
             }
@@ -117,6 +121,15 @@ impl State {
                 self.epoch = *epoch;
                 self.soul = Some(text.clone());
                 self.stale_prefix.get_or_insert(BreakCause::Instructions);
+            }
+            Record::Activated { epoch, manifest, bound, soul } => {
+                self.epoch = *epoch;
+                self.manifest.clone_from(manifest);
+                self.bound = Some(Arc::new(bound.clone()));
+                if let Some(soul) = soul.as_ref().filter(|&soul| self.soul.as_ref() != Some(soul)) {
+                    self.soul = Some(soul.clone());
+                    self.stale_prefix.get_or_insert(BreakCause::Instructions);
+                }
             }
             Record::Reset => {
                 self.transcript.replace(Vec::new(), 0);
@@ -185,8 +198,10 @@ impl State {
                 }
                 self.transcript.model = Some(model.clone());
                 self.transcript.effort.clone_from(effort);
+                let bound = self.bound.clone();
                 let turn = self.turn_mut()?;
                 turn.epoch = *epoch;
+                turn.bound = bound;
                 turn.model = model.clone();
                 turn.effort.clone_from(effort);
             }
@@ -291,10 +306,18 @@ impl State {
                     Progress::Intended { class, .. } => {
                         Progress::Attempted { first: at, number: *number, class }
                     }
-                    Progress::Proposed | Progress::Answered { .. } | Progress::Entered => {
+                    Progress::Proposed
+                    | Progress::Ended { .. }
+                    | Progress::Answered { .. }
+                    | Progress::Entered => {
                         return Err("the action was not intended");
                     }
                 };
+            }
+            Record::Ended { action, end, observation, delivered } => {
+                let (observation, delivered) = (observation.clone(), delivered.clone().map(Box::new));
+                self.call_mut(*action)?.progress =
+                    Progress::Ended { end: end.clone(), observation, delivered };
             }
             Record::Settled { action, end, result, delivered } => {
                 let addressed = match end {
@@ -412,7 +435,7 @@ impl State {
         Ok(())
     }
 
-    fn turn_mut(&mut self) -> Result<&mut Turn, &'static str> {
+    pub(super) fn turn_mut(&mut self) -> Result<&mut Turn, &'static str> {
         match &mut self.phase {
             Phase::Turn(turn) => Ok(turn),
             Phase::Resting { .. } | Phase::Waiting(_) => Err("no turn runs"),
@@ -470,6 +493,7 @@ impl State {
                 Progress::Proposed
                 | Progress::Intended { .. }
                 | Progress::Attempted { .. }
+                | Progress::Ended { .. }
                 | Progress::Entered => None,
             })
             .collect();
@@ -477,58 +501,6 @@ impl State {
         for (call_id, text) in results {
             self.transcript.push(Message::Tool { call_id, text });
         }
-        Ok(())
-    }
-
-    /// Swaps the front of the transcript for its summary; the open turn's frames follow it verbatim (`C-PFX-2`).
-    fn swap_for_summary(
-        &mut self,
-        covers: usize,
-        prompt: &Arc<str>,
-        summary: &Arc<str>,
-    ) -> Result<(), &'static str> {
-        let old = self.transcript.messages();
-        if covers > old.len() {
-            return Err("it covers more than there is");
-        }
-        let mut messages = vec![
-            Message::User { text: prompt.clone(), starts_turn: true },
-            Message::Assistant(crate::model::AssistantMessage {
-                text: summary.clone(),
-                ..Default::default()
-            }),
-        ];
-        let first = self.turn().map_or(covers, |turn| turn.first_message.min(covers));
-        // The open turn's frames, and whatever stands after the range: one message of the user's at most.
-        let (mut texts, mut rest) = (Vec::new(), &old[covers..]);
-        for message in &old[first..covers] {
-            if let Message::User { text, .. } = message {
-                texts.push(&**text);
-            }
-        }
-        while let [Message::User { text, .. }, others @ ..] = rest {
-            texts.push(text);
-            rest = others;
-        }
-        if !texts.is_empty() {
-            messages.push(Message::User { text: texts.join("\n\n").into(), starts_turn: true });
-        }
-        messages.extend_from_slice(rest);
-        // The summary and the request for it: a provider has said the one to the other.
-        self.transcript.replace(messages, 2);
-        let old_first = self.turn().map(|turn| turn.first_message);
-        if let (Some(old_first), Ok(turn)) = (old_first, self.turn_mut()) {
-            turn.first_message = if old_first < covers { 2 } else { 2 + old_first - covers };
-        }
-        // Between two steps every result that was given stands in front of the range's end.
-        if let Some(last) = self.hygiene.last() {
-            self.hygiene.compacted(last);
-        }
-        self.stale_prefix = Some(BreakCause::Compaction);
-        self.compaction = Compaction::default();
-        self.told_date = None;
-        self.still_open.clear();
-        self.batches.clear();
         Ok(())
     }
 }
@@ -551,6 +523,7 @@ impl Turn {
             model: "".into(),
             effort: None,
             epoch: Default::default(),
+            bound: None,
             events: Vec::new(),
             first_message,
             steps: 0,

@@ -103,7 +103,7 @@ impl Items {
         Ok(())
     }
 
-    fn forget(&mut self, event: EventId) -> Option<Item> {
+    pub(super) fn forget(&mut self, event: EventId) -> Option<Item> {
         let item = self.pending.remove(&event).or_else(|| self.decided.remove(&event))?;
         if let (Some(shown), Some(ageing)) = (item.shown, self.ageing.get_mut(&item.key.instance)) {
             ageing.remove(&(shown.at, event));

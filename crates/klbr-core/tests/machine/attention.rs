@@ -382,8 +382,8 @@ fn b_att_5_the_model_and_the_operator_mark_and_a_wrong_mark_names_the_choices() 
             );
             s.show_items();
             let mark = |status| Mark { item: "2".into(), status, action: None, note: Some("mine".into()) };
-            s.control(Control::Mark(mark(Status::Seen)));
-            s.control(Control::Mark(Mark { action: Some(Response::Noted), ..mark(Status::Pending) }));
+            s.control(Control::Mark(mark(Status::Seen).into()));
+            s.control(Control::Mark(Mark { action: Some(Response::Noted), ..mark(Status::Pending) }.into()));
             s.show_items();
             s.crash();
             s.show_items();

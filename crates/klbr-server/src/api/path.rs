@@ -36,6 +36,8 @@ paths! {
     ITEM = "/v1/agents/{name}/inbox/{item}";
     /// `POST`: decides about an attention item.
     MARK = "/v1/agents/{name}/inbox/mark";
+    /// `GET`: the conversations on Discord.
+    DISCORD_CONVERSATIONS = "/v1/agents/{name}/discord/conversations";
     /// `GET`: records as they are kept.
     RECORDS = "/v1/agents/{name}/records";
     /// `GET`: a search of the history.

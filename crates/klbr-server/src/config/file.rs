@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use klbr_discord::settings;
 use klbr_llm::config::{BASE_URL, CONNECT_TIMEOUT, DIALECT, FIRST_BYTE_TIMEOUT, IDLE_TIMEOUT};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -31,6 +32,22 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("server.allow_remote", super::ALLOW_REMOTE),
     ("server.hosts", super::HOSTS),
     ("tools.process", super::PROCESS_TOOL),
+    ("discord.token_env", super::DISCORD_TOKEN_ENV),
+    ("discord.token_file", super::DISCORD_TOKEN_FILE),
+    ("discord.enabled", settings::ENABLED),
+    ("discord.event_mode", settings::EVENT_MODE),
+    ("discord.source", settings::SOURCE),
+    ("discord.wake_on_ambient", settings::WAKE_ON_AMBIENT),
+    ("discord.include_bots", settings::INCLUDE_BOTS),
+    ("discord.batch_secs", settings::BATCH_SECS),
+    ("discord.channel_ids", settings::CHANNEL_IDS),
+    ("discord.pending_timeout_secs", settings::PENDING_TIMEOUT_SECS),
+    ("discord.allowed_mentions", settings::ALLOWED_MENTIONS),
+    ("discord.typing", settings::TYPING),
+    ("discord.api_url", settings::API_URL),
+    ("discord.gateway_url", settings::GATEWAY_URL),
+    ("discord.shards", settings::SHARDS),
+    ("discord.nonce_secs", settings::NONCE_SECS),
 ];
 
 /// Reads the file; no settings when there is none.
@@ -100,11 +117,18 @@ impl Reader<'_> {
     }
 
     fn unknown(&self, key: String, line: usize) -> ConfigError {
-        if key == "model.api_key" {
+        let secret = match &*key {
+            "model.api_key" => Some("api_key"),
+            "discord.token" => Some("token"),
+            _ => None,
+        };
+        if let Some(secret) = secret {
             return ConfigError::Value {
                 origin: format!("{}:{line}: {key}", self.path.display()),
-                problem: "a key is not kept in this file: name its variable with api_key_env, or its file with api_key_file"
-                    .to_owned(),
+                problem: format!(
+                    "a secret is not kept in this file: name its variable with {secret}_env, or its file with \
+                     {secret}_file"
+                ),
             };
         }
         // Two keys are alike when their last parts are, whichever table they stand in.

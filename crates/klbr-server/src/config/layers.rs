@@ -56,9 +56,18 @@ impl<'a> Layers<'a> {
         value.filter(|value| !value.text.trim().is_empty())
     }
 
-    /// Reads a variable that another setting names.
-    pub(super) fn variable(&self, name: &str) -> Option<String> {
-        (self.environment)(name).filter(|value| !value.trim().is_empty())
+    /// Reads the variable that a setting names as the one that holds a secret.
+    pub(super) fn secret_variable(&self, setting: &Value) -> Result<String, ConfigError> {
+        let name = setting.text.trim();
+        (self.environment)(name).filter(|value| !value.trim().is_empty()).ok_or_else(|| ConfigError::Value {
+            origin: setting.origin.clone(),
+            problem: format!("the variable {name} is not set"),
+        })
+    }
+
+    /// The setting's value as the environment has it, blank or not.
+    pub(super) fn in_environment(&self, name: &str) -> Option<String> {
+        (self.environment)(name)
     }
 
     /// The setting's value, parsed; `None` when it is set nowhere.
@@ -79,5 +88,16 @@ impl<'a> Layers<'a> {
             *slot = value;
         }
         Ok(())
+    }
+}
+
+/// Reads the file that a setting names as the one that holds a secret; relative to the home.
+pub(super) fn read_secret(home: &Path, setting: &Value) -> Result<String, ConfigError> {
+    let path = home.join(setting.text.trim());
+    let refused = |problem| ConfigError::Value { origin: setting.origin.clone(), problem };
+    match std::fs::read_to_string(&path) {
+        Ok(secret) if !secret.trim().is_empty() => Ok(secret),
+        Ok(_) => Err(refused(format!("{} is empty", path.display()))),
+        Err(error) => Err(refused(format!("{} cannot be read: {error}", path.display()))),
     }
 }

@@ -39,27 +39,13 @@ fn key(home: &Path, layers: &Layers<'_>, of: Option<Layer>) -> Result<Option<Str
             return Ok(Some(key.text));
         }
         if let Some(variable) = layers.within(layer, API_KEY_ENV) {
-            let name = variable.text.trim();
-            let problem = format!("the variable {name} is not set");
-            let missing = || ConfigError::Value { origin: variable.origin.clone(), problem };
-            return layers.variable(name).ok_or_else(missing).map(Some);
+            return layers.secret_variable(&variable).map(Some);
         }
         if let Some(file) = layers.within(layer, API_KEY_FILE) {
-            return read_key(home, &file.text, file.origin).map(Some);
+            return super::layers::read_secret(home, &file).map(Some);
         }
     }
     Ok(None)
-}
-
-fn read_key(home: &Path, file: &str, origin: String) -> Result<String, ConfigError> {
-    let path = home.join(file.trim());
-    match std::fs::read_to_string(&path) {
-        Ok(key) if !key.trim().is_empty() => Ok(key),
-        Ok(_) => Err(ConfigError::Value { origin, problem: format!("{} is empty", path.display()) }),
-        Err(error) => {
-            Err(ConfigError::Value { origin, problem: format!("{} cannot be read: {error}", path.display()) })
-        }
-    }
 }
 
 /// The variables that hold keys.

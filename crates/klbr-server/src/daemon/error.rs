@@ -49,6 +49,9 @@ pub enum StartError {
     /// The agent cannot be started.
     #[error(transparent)]
     Agent(#[from] klbr_core::runtime::StartError),
+    /// Discord cannot be spoken to from here.
+    #[error(transparent)]
+    Discord(#[from] klbr_discord::TlsError),
     /// Its loop ended by itself; what it had committed stays.
     #[error("the agent's loop ended by itself")]
     Ended,
@@ -76,6 +79,9 @@ impl StartError {
             StartError::Listen { .. } => Some("free the port, or listen on port 0 to be given a free one"),
             StartError::Store(OpenError::Damaged { .. }) => {
                 Some("restore a backup as klbr.db, or move the damaged file away to begin anew")
+            }
+            StartError::Discord(_) => {
+                Some("install the system's certificates, or set KLBR_DISCORD_ENABLED=false")
             }
             StartError::Store(_) | StartError::Agent(_) => None,
             StartError::Ended => Some("start the daemon again, and report what the log says"),

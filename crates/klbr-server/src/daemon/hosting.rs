@@ -3,15 +3,18 @@
 use std::sync::Arc;
 
 use klbr_core::config::Config as CoreConfig;
+use klbr_core::runtime::channel::Channel as _;
 use klbr_core::runtime::model::Model;
 use klbr_core::runtime::probe::Probe;
 use klbr_core::runtime::store::Store;
-use klbr_core::runtime::{AgentBuilder, RunningAgent};
+use klbr_core::runtime::{AgentBuilder, AgentHandle, RunningAgent};
+use klbr_discord::Discord;
 use klbr_store::{Options, SqliteStore};
 use tokio::runtime;
 use tokio_util::sync::CancellationToken;
 
 use super::error::{StartError, whole_story};
+use crate::api::ChannelStatus;
 use crate::config::Config;
 use crate::home::Home;
 use crate::host::{Given, Hosted, Slot};
@@ -57,6 +60,7 @@ pub(super) async fn host(
         () = agent.stopped() => true,
         () = counting => false,
         () = looking => false,
+        () = listen_to_discord(&hosted, &handle) => false,
     };
     if by_itself {
         failed(StartError::Ended);
@@ -69,6 +73,20 @@ pub(super) async fn host(
         tracing::warn!(%error, "the store was not closed in order; nothing is lost");
     }
     tracing::info!(agent = %hosted.name, "stopped");
+}
+
+/// Listens to Discord, if the agent is there. An end before the agent's is logged and told in the status; the
+/// agent lives on.
+async fn listen_to_discord(hosted: &Hosted, handle: &AgentHandle) {
+    if let Some(discord) = hosted.discord.get() {
+        let status = |failed| ChannelStatus { instance: discord.instance().to_owned(), failed };
+        hosted.set_channel(status(None));
+        if let Err(error) = Box::pin(discord.run(handle.clone())).await {
+            tracing::error!(%error, "Discord is not listened to any more");
+            hosted.set_channel(status(Some(whole_story(&error))));
+        }
+    }
+    std::future::pending().await
 }
 
 async fn start(
@@ -84,6 +102,11 @@ async fn start(
     let core = core_config(&config, hosted).await;
     let store = Arc::new(opening.await.map_err(|_| StartError::Stopped)??);
     let mut builder = AgentBuilder::from_shared(core, store.clone() as Arc<dyn Store>, model);
+    if let Some(settings) = config.discord {
+        let store = store.clone() as Arc<dyn Store>;
+        let discord = Discord::new(settings, store, config.agent.name.clone())?;
+        builder = hosted.discord.get_or_init(|| discord).register(builder);
+    }
     if config.process_tool {
         if let Some(shortfall) = process::SHORTFALL {
             tracing::warn!("the agent may run command lines; {shortfall}");

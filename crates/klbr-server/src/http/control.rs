@@ -129,7 +129,9 @@ pub(super) async fn mark(
     Body(mark): Body<Mark>,
 ) -> Admitted {
     let item = super::read::find(&agent, &mark.item).await?.item;
-    command(&agent, &shared.hosted.metrics, key, Control::Mark(Mark { item, ..mark })).await.map(Json)
+    command(&agent, &shared.hosted.metrics, key, Control::Mark(Box::new(Mark { item, ..mark })))
+        .await
+        .map(Json)
 }
 
 pub(super) async fn external(

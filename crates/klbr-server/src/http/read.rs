@@ -8,6 +8,7 @@ use axum::extract::{Path, State};
 use klbr_core::ids::Seq;
 use klbr_core::ledger::Ledger;
 use klbr_core::runtime::AgentHandle;
+use klbr_core::runtime::channel::Channel as _;
 use klbr_core::runtime::store::Search;
 use klbr_core::status::Attended;
 use klbr_core::time::Timestamp;
@@ -16,7 +17,8 @@ use super::Shared;
 use super::error::ApiError;
 use super::extract::{Asked, Living, Named};
 use crate::api::{
-    AgentStatus, DaemonStatus, HistoryQuery, Hits, Inbox, InboxQuery, ItemBody, Records, RecordsQuery, Soul,
+    AgentStatus, Conversation, Conversations, DaemonStatus, HistoryQuery, Hits, Inbox, InboxQuery, ItemBody,
+    Records, RecordsQuery, Soul,
 };
 use crate::host::Slot;
 
@@ -38,6 +40,7 @@ pub(super) async fn status(State(shared): State<Arc<Shared>>, Named(hosted): Nam
             home: shared.home.dir().display().to_string(),
         },
         model: hosted.model_status(),
+        channel: hosted.channel(),
         agent,
     })
 }
@@ -81,6 +84,21 @@ pub(super) async fn find(agent: &AgentHandle, name: &str) -> Result<Attended, Ap
         [] => "nothing waits for a decision".to_owned(),
         _ => format!("undecided are {}", open.join(", ")),
     }))
+}
+
+pub(super) async fn discord_conversations(
+    Named(hosted): Named,
+    Living(agent): Living,
+) -> Result<Json<Conversations>, ApiError> {
+    let Some(discord) = hosted.discord.get() else {
+        let error =
+            ApiError::new(axum::http::StatusCode::NOT_FOUND, "no_discord", "the agent is not on Discord");
+        return Err(error.hint("set KLBR_DISCORD_TOKEN, or discord.token_file in klbr.toml, and restart"));
+    };
+    let aliases = agent.conversations().await?;
+    let known = discord.conversations().await?.into_iter();
+    let conversations = known.map(|one| Conversation::new(one, discord.instance(), &aliases)).collect();
+    Ok(Json(Conversations { conversations }))
 }
 
 pub(super) async fn records(

@@ -150,6 +150,13 @@ pub(super) fn routes() -> Vec<Route> {
         )
         .body::<klbr_core::attention::Mark>()
         .admits(),
+        Route::new(
+            get,
+            path::DISCORD_CONVERSATIONS,
+            "The conversations on Discord, the most recently heard first",
+            json::<api::Conversations>(),
+            read::discord_conversations,
+        ),
         Route::new(get, path::RECORDS, "Records as they are kept", json::<api::Records>(), read::records)
             .query::<api::RecordsQuery>(),
         Route::new(get, path::HISTORY, "Searches the history", json::<api::Hits>(), read::history)

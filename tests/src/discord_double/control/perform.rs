@@ -14,9 +14,6 @@ use super::super::state::{Change, Double, State};
 use super::super::world::{ChannelKind, Emoji, Guild};
 use super::command::{Burst, Command, CutHow, NewBurst, NewThread, React, Say};
 
-/// The most that one call lets through a gate.
-const MOST_RELEASED: usize = 1 << 20;
-
 /// How often a burst with a rate says what is due.
 const BEAT: Duration = Duration::from_millis(5);
 
@@ -27,7 +24,7 @@ pub(super) async fn perform(double: &Double, command: Command) -> Result<Value, 
     match command {
         Command::Burst(burst) => self::burst(double, &burst).await,
         Command::Release { gate, times } => {
-            double.gates.gate(&gate).add_permits(times.min(MOST_RELEASED));
+            double.gates.release(&gate, times);
             Ok(Value::Null)
         }
         other => double.lock().obey(other),
@@ -275,7 +272,9 @@ impl State {
         if say.missed {
             self.world.insert(message);
         } else {
-            self.post(message, None);
+            // Discord's own clients give each message a snowflake for a nonce.
+            let nonce = json!(id.to_string());
+            self.post(message, Some(&nonce));
         }
         Ok(id)
     }

@@ -53,12 +53,14 @@ pub(in super::super) struct Dispatch {
 pub struct Tricks {
     /// Never given to any session: missed for good.
     pub drop: usize,
-    /// Numbered and kept, but not written: only a resume brings them.
+    /// Numbered and kept, but not written: only a resume from before them brings them.
     pub lose: usize,
     /// Written twice, with one number.
     pub duplicate: usize,
     /// Held back until so many are there, then written youngest first.
     pub reorder: usize,
+    /// Written, until so many are; with the last of them the connections that heard it are cut.
+    pub cut_after: usize,
 }
 
 /// A session, as it is told of.
@@ -261,6 +263,7 @@ impl Sessions {
         let doubles = !loses && took(&mut self.tricks.duplicate);
         let holds = !loses && took(&mut self.tricks.reorder);
         let releases = holds && self.tricks.reorder == 0;
+        let cuts = took(&mut self.tricks.cut_after) && self.tricks.cut_after == 0;
         let whole = event.data.to_string();
         let stripped = event.stripped.as_ref().map(Value::to_string);
         for session in self.all.values_mut().filter(|session| wants(session)) {
@@ -277,6 +280,9 @@ impl Sessions {
                 for _ in 0..1 + usize::from(doubles) {
                     session.write(Out::Text(frame.clone()));
                 }
+            }
+            if cuts {
+                session.write(Out::Cut);
             }
         }
     }

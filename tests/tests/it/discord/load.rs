@@ -31,36 +31,3 @@ async fn a_burst_says_all_of_it_in_turn_and_in_time() {
     }
     assert_eq!(scene.control().history(other).await.unwrap().len(), 150);
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn zz_measure() {
-    let scene = Scene::new().await;
-    let mut shard = scene.identified().await;
-    let mut channels = Vec::new();
-    for n in 0..50 {
-        channels.push(scene.control().channel(scene.guild, &format!("c{n}")).await.unwrap());
-    }
-    for per_second in [3_000, 0] {
-        let burst = NewBurst {
-            authors: vec![scene.person],
-            channels: channels.clone(),
-            count: 12_000,
-            per_second,
-            content: "x".repeat(60),
-            mention_every: 20,
-        };
-        let began = Instant::now();
-        let control = scene.control().clone();
-        let task = tokio::spawn(async move { control.burst(burst).await.unwrap() });
-        for _ in 0..12_000 {
-            text(&mut shard, |value: &Value| value["t"] == "MESSAGE_CREATE").await;
-        }
-        let got = began.elapsed();
-        let said = task.await.unwrap();
-        println!(
-            "MEASURE per_second {per_second}: said in {} ms, all read {} ms",
-            said.took_us / 1000,
-            got.as_millis()
-        );
-    }
-}

@@ -44,6 +44,7 @@ async fn an_enforced_nonce_makes_one_message_within_its_window() {
     // Without being enforced it dedupes nothing.
     scene.post(&http, json!({"content": "once", "nonce": "effect-1"})).await.unwrap();
     assert_eq!(scene.control().messages().await.unwrap().len(), 2);
+    assert_eq!(scene.control().summary().await.unwrap().repeated, 1);
     // In another channel it is another nonce, unless it is told otherwise.
     let other = scene.control().channel(scene.guild, "other").await.unwrap();
     let elsewhere = body.to_string();

@@ -1,6 +1,6 @@
 //! Sessions that outlive their connections, and those that do not.
 
-use klbr_tests::discord_double::{Answer, CutHow, What};
+use klbr_tests::discord_double::{Answer, CutHow, Tricks, What};
 use serde_json::json;
 use twilight_gateway::{Event, Shard, ShardId};
 
@@ -88,11 +88,31 @@ async fn an_invalid_session_is_resumed_or_begun_anew() {
 async fn what_is_lost_on_the_way_comes_with_the_resume() {
     let scene = Scene::new().await;
     let mut shard = scene.identified().await;
-    let tricks = klbr_tests::discord_double::Tricks { lose: 1, ..Default::default() };
+    let tricks = Tricks { lose: 1, ..Default::default() };
     scene.control().tricks(tricks).await.unwrap();
+    let seen = shard.session().unwrap().sequence();
     scene.say("lost").await;
+    // What was written after it comes; it does not.
+    scene.control().cut(CutHow::Heartbeat).await.unwrap();
+    until(&mut shard, |event| matches!(event, Event::GatewayHeartbeatAck)).await;
+    assert_eq!(shard.session().unwrap().sequence(), seen);
     scene.control().cut(CutHow::Cut).await.unwrap();
     assert_eq!(heard(&mut shard).await, "lost");
+}
+
+#[tokio::test]
+async fn a_cut_comes_after_so_many_dispatches() {
+    let scene = Scene::new().await;
+    let mut shard = scene.identified().await;
+    let tricks = Tricks { cut_after: 2, ..Default::default() };
+    scene.control().tricks(tricks).await.unwrap();
+    for words in ["one", "two", "three"] {
+        scene.say(words).await;
+    }
+    let all = [heard(&mut shard).await, heard(&mut shard).await, heard(&mut shard).await];
+    assert_eq!(all, ["one", "two", "three"]);
+    until(&mut shard, is_resumed).await;
+    assert_eq!(resumed(&scene).await.1, 1);
 }
 
 #[tokio::test]

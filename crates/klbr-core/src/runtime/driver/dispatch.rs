@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::{Arrival, Driver};
 use crate::action::{Attempt, Delivery, FailureKind, Outcome};
-use crate::ids::{ActionId, EventId, Fence};
+use crate::ids::{ActionId, Epoch, EventId, Fence};
 use crate::input::{Command, Input};
 use crate::model::{Failure, Request};
 use crate::policy::{HookFailure, Question};
@@ -35,7 +35,14 @@ impl Driver {
             Command::Reconcile { fence, attempt, delivery: None } => {
                 self.act(fence, attempt, Mode::Reconcile)
             }
-            Command::Decide { fence, question, deadline } => self.decide(fence, question, deadline),
+            Command::Decide { fence, epoch, question, deadline } => {
+                self.decide(fence, epoch, question, deadline)
+            }
+            Command::Activate { epoch, manifest } => {
+                if let Some(policy) = &self.ports.policy {
+                    policy.activated(epoch, manifest);
+                }
+            }
         }
     }
 
@@ -115,7 +122,7 @@ impl Driver {
         });
     }
 
-    fn decide(&mut self, fence: Fence, question: Question, deadline: Timestamp) {
+    fn decide(&mut self, fence: Fence, epoch: Epoch, question: Question, deadline: Timestamp) {
         let arrivals = self.tasks.arrivals();
         let policy = self.ports.policy.clone();
         let clock = self.ports.clock.clone();
@@ -125,7 +132,7 @@ impl Driver {
             Input::Decided { fence, answer: Err(unavailable("the hook panicked")), elapsed: Duration::ZERO };
         self.tasks.spawn(fence, on_panic, async move {
             let answer = match policy {
-                Some(policy) => tokio::time::timeout(deadline.since(asked), policy.decide(question))
+                Some(policy) => tokio::time::timeout(deadline.since(asked), policy.decide(epoch, question))
                     .await
                     .unwrap_or(Err(HookFailure::Deadline)),
                 None => Err(unavailable("nobody owns the slot")),

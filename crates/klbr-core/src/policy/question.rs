@@ -1,0 +1,312 @@
+//! Questions: what a slot is asked, what klbr answers when nobody else does, and which answers are sound.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Answer, NudgeKind, Slot, Verdict, idle_delay};
+use crate::event::{Bucket, Priority, SourceKind};
+use crate::ids::{ActionId, EventId, TurnId};
+
+/// The most steps that a turn may have, whatever policy says.
+const MAX_STEPS: u32 = 10_000;
+
+/// What a slot is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "slot")]
+pub enum Question {
+    /// [`Slot::EventPriority`].
+    #[serde(rename = "event.priority")]
+    EventPriority {
+        /// The event.
+        event: EventId,
+        /// The kind of its source.
+        kind: SourceKind,
+        /// The source's instance name.
+        instance: Arc<str>,
+        /// What its adapter said.
+        priority: Priority,
+    },
+    /// [`Slot::EventAccept`].
+    #[serde(rename = "event.accept")]
+    EventAccept {
+        /// The event.
+        event: EventId,
+        /// The kind of its source.
+        kind: SourceKind,
+        /// The source's instance name.
+        instance: Arc<str>,
+        /// The happening's name at its source.
+        external_id: Arc<str>,
+        /// The channel's own id of the place where it was said.
+        conversation: Option<Arc<str>>,
+        /// What its adapter said.
+        priority: Priority,
+        /// The size of its text in bytes.
+        bytes: u32,
+    },
+    /// [`Slot::Wake`].
+    #[serde(rename = "attention.wake")]
+    Wake {
+        /// How many ambient events wait.
+        waiting: usize,
+        /// Whether one of them comes from a place whose chatter wakes the agent.
+        configured: bool,
+    },
+    /// [`Slot::BatchDelay`].
+    #[serde(rename = "attention.batch_delay")]
+    BatchDelay {
+        /// How many ambient events wait.
+        waiting: usize,
+        /// The configured delay in milliseconds.
+        configured_ms: u64,
+    },
+    /// [`Slot::Age`].
+    #[serde(rename = "attention.age")]
+    Age {
+        /// The message's name at its source, such as `msg:123`.
+        item: Arc<str>,
+        /// The source's instance name.
+        instance: Arc<str>,
+        /// How it addresses the agent.
+        bucket: Bucket,
+        /// How long ago it was first shown, in milliseconds.
+        shown_ms: u64,
+    },
+    /// [`Slot::Idle`].
+    #[serde(rename = "turn.idle")]
+    Idle {
+        /// How many turns in a row ended without a wait and without anything happening since.
+        yields: u32,
+    },
+    /// [`Slot::Nudge`].
+    #[serde(rename = "turn.nudge")]
+    Nudge {
+        /// Which one.
+        kind: NudgeKind,
+        /// What the built-in nudge would say.
+        text: Arc<str>,
+    },
+    /// [`Slot::Limits`].
+    #[serde(rename = "turn.limits")]
+    Limits {
+        /// The turn.
+        turn: TurnId,
+        /// The steps that it has had.
+        steps: u32,
+        /// The limit that it has reached.
+        limit: u32,
+    },
+    /// [`Slot::Plan`].
+    #[serde(rename = "model.plan")]
+    Plan {
+        /// The turn.
+        turn: TurnId,
+        /// The configured model.
+        model: Arc<str>,
+        /// The configured effort.
+        effort: Option<Arc<str>>,
+    },
+    /// [`Slot::ActionReview`].
+    #[serde(rename = "action.review")]
+    ActionReview(Review),
+    /// [`Slot::DeliveryReview`].
+    #[serde(rename = "delivery.review")]
+    DeliveryReview(Review),
+    /// [`Slot::DeliveryFormat`].
+    #[serde(rename = "delivery.format")]
+    DeliveryFormat(Review),
+    /// [`Slot::ResultShape`].
+    #[serde(rename = "result.shape")]
+    ResultShape {
+        /// The action.
+        #[schemars(with = "String")]
+        action: ActionId,
+        /// Its name in the registry.
+        name: Arc<str>,
+        /// What its executor told.
+        text: Arc<str>,
+    },
+    /// [`Slot::CompactWhen`].
+    #[serde(rename = "compact.when")]
+    CompactWhen {
+        /// The estimated tokens of the next request.
+        used: u64,
+        /// The tokens at which the built-in policy says yes.
+        threshold: u64,
+    },
+    /// [`Slot::CompactPrompt`].
+    #[serde(rename = "compact.prompt")]
+    CompactPrompt {
+        /// What the built-in request says.
+        text: Arc<str>,
+    },
+}
+
+/// An action that is judged, frozen: what is decided on is what runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Review {
+    /// The action.
+    #[schemars(with = "String")]
+    pub action: ActionId,
+    /// Its name in the registry.
+    pub name: Arc<str>,
+    /// Its arguments as a JSON object.
+    pub arguments: Arc<str>,
+    /// SHA-256 over name and arguments, in hex.
+    pub hash: Arc<str>,
+}
+
+impl Question {
+    /// The slot that answers it.
+    pub fn slot(&self) -> Slot {
+        match self {
+            Question::EventPriority { .. } => Slot::EventPriority,
+            Question::EventAccept { .. } => Slot::EventAccept,
+            Question::Wake { .. } => Slot::Wake,
+            Question::BatchDelay { .. } => Slot::BatchDelay,
+            Question::Age { .. } => Slot::Age,
+            Question::Idle { .. } => Slot::Idle,
+            Question::Nudge { .. } => Slot::Nudge,
+            Question::Limits { .. } => Slot::Limits,
+            Question::Plan { .. } => Slot::Plan,
+            Question::ActionReview(_) => Slot::ActionReview,
+            Question::DeliveryReview(_) => Slot::DeliveryReview,
+            Question::DeliveryFormat(_) => Slot::DeliveryFormat,
+            Question::ResultShape { .. } => Slot::ResultShape,
+            Question::CompactWhen { .. } => Slot::CompactWhen,
+            Question::CompactPrompt { .. } => Slot::CompactPrompt,
+        }
+    }
+
+    /// What klbr decides when nobody else does.
+    pub fn default_answer(&self) -> Answer {
+        match self {
+            Question::EventPriority { priority, .. } => Answer::Priority(*priority),
+            Question::Wake { waiting, configured } => Answer::Yes(*waiting > 0 && *configured),
+            Question::Age { .. } | Question::EventAccept { .. } => Answer::Yes(true),
+            Question::Limits { limit, .. } => Answer::Count(*limit),
+            Question::ResultShape { text, .. } => Answer::Text(Some(text.clone())),
+            Question::BatchDelay { configured_ms, .. } => Answer::Delay { millis: *configured_ms },
+            Question::Idle { yields } => Answer::Delay { millis: idle_delay(*yields).as_millis() as u64 },
+            Question::Nudge { text, .. } => Answer::Text(Some(text.clone())),
+            Question::Plan { model, effort, .. } => {
+                Answer::Plan { model: model.clone(), effort: effort.clone() }
+            }
+            Question::ActionReview(_) | Question::DeliveryReview(_) => Answer::Verdict(Verdict::Allow),
+            Question::DeliveryFormat(review) => Answer::Text(Some(review.arguments.clone())),
+            Question::CompactWhen { used, threshold } => Answer::Yes(used >= threshold),
+            Question::CompactPrompt { text } => Answer::Text(Some(text.clone())),
+        }
+    }
+
+    /// Checks that an answer is one this question can have, and that it breaks no invariant.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the reason; the answer is then a failure of the hook that gave it.
+    pub fn check(&self, answer: &Answer) -> Result<(), String> {
+        match (self, answer) {
+            (Question::EventPriority { .. }, Answer::Priority(priority)) if priority.preempts() => {
+                Err(format!("an event from outside cannot become {priority:?}"))
+            }
+            (Question::Idle { .. } | Question::BatchDelay { .. }, Answer::Delay { millis })
+                if *millis > 86_400_000 =>
+            {
+                Err(format!("a delay of {millis} ms is longer than a day"))
+            }
+            (Question::Plan { .. }, Answer::Plan { model, .. }) if model.is_empty() => {
+                Err("a plan names a model".to_owned())
+            }
+            (Question::CompactPrompt { .. }, Answer::Text(None)) => {
+                Err("a summary needs a request that asks for it".to_owned())
+            }
+            (Question::Limits { .. }, Answer::Count(steps)) if *steps > MAX_STEPS => {
+                Err(format!("{steps} steps are more than the {MAX_STEPS} that a turn may have"))
+            }
+            (Question::DeliveryFormat(_), Answer::Text(Some(text)))
+                if !serde_json::from_str::<serde_json::Value>(text).is_ok_and(|v| v.is_object()) =>
+            {
+                Err("a delivery's arguments are a JSON object".to_owned())
+            }
+            (Question::EventPriority { .. }, Answer::Priority(_))
+            | (
+                Question::EventAccept { .. }
+                | Question::Wake { .. }
+                | Question::Age { .. }
+                | Question::CompactWhen { .. },
+                Answer::Yes(_),
+            )
+            | (Question::Limits { .. }, Answer::Count(_))
+            | (Question::Idle { .. } | Question::BatchDelay { .. }, Answer::Delay { .. })
+            | (
+                Question::Nudge { .. }
+                | Question::DeliveryFormat(_)
+                | Question::ResultShape { .. }
+                | Question::CompactPrompt { .. },
+                Answer::Text(_),
+            )
+            | (Question::Plan { .. }, Answer::Plan { .. })
+            | (Question::ActionReview(_) | Question::DeliveryReview(_), Answer::Verdict(_)) => Ok(()),
+            (_, answer) => Err(format!("{} cannot be answered with {answer:?}", self.slot().as_str())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_passes_its_own_check_and_no_hook_may_preempt() {
+        let review = Review {
+            action: "1.1.1".parse().unwrap(),
+            name: "send".into(),
+            arguments: "{}".into(),
+            hash: "".into(),
+        };
+        let questions = [
+            Question::EventPriority {
+                event: EventId(1),
+                kind: SourceKind::Channel,
+                instance: "d".into(),
+                priority: Priority::Ambient,
+            },
+            Question::Wake { waiting: 1, configured: true },
+            Question::Age {
+                item: "msg:1".into(),
+                instance: "d".into(),
+                bucket: Bucket::Dm,
+                shown_ms: 600_000,
+            },
+            Question::BatchDelay { waiting: 1, configured_ms: 8000 },
+            Question::EventAccept {
+                event: EventId(1),
+                kind: SourceKind::Channel,
+                instance: "d".into(),
+                external_id: "msg:1".into(),
+                conversation: None,
+                priority: Priority::Ambient,
+                bytes: 3,
+            },
+            Question::Limits { turn: TurnId(1), steps: 50, limit: 50 },
+            Question::ResultShape { action: review.action, name: "look".into(), text: "x".into() },
+            Question::Idle { yields: 3 },
+            Question::Nudge { kind: NudgeKind::Idle, text: "x".into() },
+            Question::Plan { turn: TurnId(1), model: "m".into(), effort: None },
+            Question::ActionReview(review.clone()),
+            Question::DeliveryReview(review.clone()),
+            Question::DeliveryFormat(review),
+            Question::CompactWhen { used: 1, threshold: 2 },
+            Question::CompactPrompt { text: "x".into() },
+        ];
+        for question in &questions {
+            assert_eq!(question.check(&question.default_answer()), Ok(()), "{question:?}");
+            let name = serde_json::to_value(question).unwrap()["slot"].clone();
+            assert_eq!(name, question.slot().as_str());
+        }
+        assert!(questions[0].check(&Answer::Priority(Priority::Operator)).is_err());
+        assert!(questions[1].check(&Answer::Delay { millis: 1 }).is_err());
+    }
+}

@@ -1,0 +1,305 @@
+//! Activations: epochs, what they bind, and what a running turn keeps (`C-SOUL`).
+
+use std::time::Duration;
+
+use expect_test::expect;
+use klbr_core::action::Outcome;
+use klbr_core::event::{Control, Priority};
+use klbr_core::policy::{Activation, Answer, HookFailure, Slot, Verdict};
+
+use super::{WAIT, check, check_with};
+
+fn activation(manifest: &str, slots: &[Slot]) -> Activation {
+    Activation {
+        manifest: Some(manifest.into()),
+        slots: slots.iter().map(|&slot| (slot, 300)).collect(),
+        soul: None,
+        now: false,
+    }
+}
+
+#[test]
+fn an_activation_is_in_force_with_the_next_turn_and_survives_a_crash() {
+    check(
+        |s| {
+            s.operator("look");
+            s.control(Control::Activate(activation("one", &[Slot::ActionReview]).into()));
+            s.note("the turn that runs is judged by nobody");
+            s.says("", &[("look", "{}")]);
+            s.settle(Outcome::confirmed("seen"));
+            s.says("", &[("local_send", "{}"), WAIT]);
+            s.settle(Outcome::confirmed("Sent."));
+            s.crash();
+            s.operator("again");
+            s.says("", &[("look", "{}")]);
+            s.control(Control::Activate(Box::default()));
+            s.note("still judged by the epoch that its turn began with");
+            s.decide(Ok(Answer::Verdict(Verdict::Deny { reason: "no".into() })));
+            s.says("", &[("look", "{}")]);
+            s.decide(Err(HookFailure::Unavailable { reason: "its worker is dead".into() }));
+        },
+        expect![[r#"
+            operator: look
+              admitted E1 Operator
+              prefix_made G1 First
+              frame_made F1 [E1]
+              turn_started T1 Events
+              step_requested 1.1
+              → sample
+            control: activation
+              admitted E2 Control
+              activated epoch 2 one binds 1
+              consumed E2
+              → epoch 2: one
+            the turn that runs is judged by nobody
+            model: "" look
+              step_sampled 1.1
+              intended 1.1.1
+              attempted 1.1.1 #1
+              → act look
+            1.1.1 ends: seen
+              settled 1.1.1 Confirmed "seen"
+              step_requested 1.2
+              → sample
+            model: "" local_send wait_and_continue
+              step_sampled 1.2
+              intended 1.2.1
+              attempted 1.2.1 #1
+              → deliver {}
+            1.2.1 ends: Sent.
+              settled 1.2.1 Confirmed "Sent."
+              wait_entered 1.2.2 60 s
+              turn_ended T1 Waits returned 0
+            crash
+              recovered
+              → epoch 2: one
+            operator: again
+              admitted E3 Operator
+              wait_ended "Woken after 0ms by operator. It is 2025-11-05T00:00:00Z."
+              frame_made F2 [E3]
+              turn_started T2 Events
+              step_requested 2.1
+              → sample
+            model: "" look
+              step_sampled 2.1
+              → decide action.review
+            control: activation
+              admitted E4 Control
+              activated epoch 3 nothing binds 0
+              consumed E4
+              → epoch 3: nothing
+            still judged by the epoch that its turn began with
+            policy answers
+              decided action.review
+              settled 2.1.1 Failed { why: Denied } "Denied: no"
+              step_requested 2.2
+              → sample
+            model: "" look
+              step_sampled 2.2
+              → decide action.review
+            policy answers
+              decided action.review by default
+              held 2.2.1 "Held for review, 2.2.1: action.review could not decide: the hook is unavailable: its worker is dead"
+              step_requested 2.3
+              → sample
+        "#]],
+    );
+}
+
+#[test]
+fn an_activation_that_says_so_ends_the_turn_and_a_new_soul_makes_a_new_prefix() {
+    check(
+        |s| {
+            s.chat(Priority::Directed, "room", "hello");
+            let soul = Some("You are somebody else.".into());
+            s.control(Control::Activate(Activation { soul, now: true, ..activation("one", &[]) }.into()));
+        },
+        expect![[r#"
+            chat room: hello
+              aliased d1
+              admitted E1 Directed
+              prefix_made G1 First
+              frame_made F1 [E1]
+              turn_started T1 Events
+              step_requested 1.1
+              → sample
+            control: activation
+              admitted E2 Control
+              sampling_aborted "(interrupted)"
+              turn_ended T1 Preempted { by: "activation" } returned 1
+              activated epoch 2 one binds 0
+              consumed E2
+              → drop the sampling
+              → epoch 2: one
+              prefix_made G2 Instructions
+              frame_made F2 [E1]
+              turn_started T2 Events
+              step_requested 2.1
+              → sample
+        "#]],
+    );
+}
+
+#[test]
+fn a_result_is_worded_by_policy_and_kept_whole() {
+    check_with(
+        |config| {
+            config.bound.insert(Slot::ResultShape, Duration::from_millis(300));
+        },
+        |s| {
+            s.operator("look");
+            s.says("", &[("look", "{}"), ("look", r#"{"again":true}"#)]);
+            s.settle(Outcome::confirmed("a long and winding text"));
+            s.note("the process dies before policy has answered: the outcome is kept");
+            s.crash();
+            s.decide(Ok(Answer::Text(Some("short".into()))));
+            s.settle(Outcome::confirmed("another text"));
+            s.operator("enough");
+            s.show_request(2);
+        },
+        expect![[r#"
+            operator: look
+              admitted E1 Operator
+              prefix_made G1 First
+              frame_made F1 [E1]
+              turn_started T1 Events
+              step_requested 1.1
+              → sample
+            model: "" look look
+              step_sampled 1.1
+              intended 1.1.1
+              attempted 1.1.1 #1
+              intended 1.1.2
+              attempted 1.1.2 #1
+              → act look
+              → act look
+            1.1.1 ends: a long and winding text
+              ended 1.1.1 Confirmed
+              → decide result.shape
+            the process dies before policy has answered: the outcome is kept
+            crash
+              recovered
+              attempted 1.1.2 #2
+              → decide result.shape
+              → act look
+            policy answers
+              decided result.shape
+              settled 1.1.1 Confirmed "a long and winding text"
+            1.1.2 ends: another text
+              ended 1.1.2 Confirmed
+              → decide result.shape
+            operator: enough
+              admitted E2 Operator
+              settled 1.1.2 Confirmed "another text"
+              turn_ended T1 Preempted { by: "operator" } returned 0
+              frame_made F2 [E2]
+              turn_started T2 Events
+              step_requested 2.1
+              → sample
+              | tool: [#0001]
+              |   short
+              | tool: [#0002]
+              |   another text
+              | user: <interrupted by="operator"/>
+              |   <operator id="E2" time="2025-11-05T00:00:00Z">
+              |   enough
+              |   </operator>
+        "#]],
+    );
+}
+
+#[test]
+fn what_policy_does_not_accept_is_withdrawn_and_a_hook_that_fails_keeps_it() {
+    check_with(
+        |config| {
+            config.bound.insert(Slot::EventAccept, Duration::from_millis(300));
+        },
+        |s| {
+            s.chat(Priority::Directed, "room", "buy now");
+            s.decide(Ok(Answer::Yes(false)));
+            s.chat(Priority::Directed, "room", "hello");
+            s.pass(1);
+            s.note(&s.agent.ledger().to_string());
+        },
+        expect![[r#"
+            chat room: buy now
+              aliased d1
+              admitted E1 Directed
+              → decide event.accept
+            policy answers
+              decided event.accept
+              declined E1
+            chat room: hello
+              admitted E2 Directed
+              → decide event.accept
+            1 s pass
+              decided event.accept by default
+              reprioritised E2 Directed
+              prefix_made G1 First
+              frame_made F1 [E2]
+              turn_started T1 Events
+              step_requested 1.1
+              → sample
+            admitted 2 = waiting 0 + held 0 + framed 1 + shown 0 + folded 0 + withdrawn 1 + consumed 0 + dead_lettered 0
+        "#]],
+    );
+}
+
+#[test]
+fn policy_may_let_a_turn_have_more_steps() {
+    check_with(
+        |config| {
+            config.limits.steps = 1;
+            config.bound.insert(Slot::Limits, Duration::from_millis(300));
+        },
+        |s| {
+            s.operator("look");
+            s.says("", &[("look", "{}")]);
+            s.settle(Outcome::confirmed("seen"));
+            s.decide(Ok(Answer::Count(2)));
+            s.says("", &[("look", "{}")]);
+            s.settle(Outcome::confirmed("seen"));
+            s.decide(Ok(Answer::Count(20_000)));
+            s.show_request(4);
+        },
+        expect![[r#"
+            operator: look
+              admitted E1 Operator
+              prefix_made G1 First
+              frame_made F1 [E1]
+              turn_started T1 Events
+              step_requested 1.1
+              → sample
+            model: "" look
+              step_sampled 1.1
+              intended 1.1.1
+              attempted 1.1.1 #1
+              → act look
+            1.1.1 ends: seen
+              settled 1.1.1 Confirmed "seen"
+              → decide turn.limits
+            policy answers
+              decided turn.limits
+              step_requested 1.2
+              → sample
+            model: "" look
+              step_sampled 1.2
+              intended 1.2.1
+              attempted 1.2.1 #1
+              → act look
+            1.2.1 ends: seen
+              settled 1.2.1 Confirmed "seen"
+              → decide turn.limits
+            policy answers
+              decided turn.limits by default
+              nudged WrapUp
+              step_requested 1.3
+              → sample
+              | tool: [#0002]
+              |   seen
+              | user: <nudge>
+              |   The limit of 2 steps is reached. Other actions will not be run in this turn any more: say what is done and what is not, where it matters to someone, then wait.
+              |   </nudge>
+        "#]],
+    );
+}
