@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::unconstrained;
 use tokio::time::sleep;
 
+use crate::backoff::Backoff;
 use crate::discord::Inner;
 use crate::intake::{Heard, Offer};
 use crate::kept::Session;
@@ -22,10 +23,6 @@ use crate::kept::Session;
 pub(crate) const QUEUE: usize = 4_096;
 /// Dispatches that are being admitted at once.
 const AT_ONCE: usize = 512;
-/// The first distance between two tries after a failure of the store.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// The longest distance.
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// How long changes are gathered before they are kept.
 const GATHER: Duration = Duration::from_millis(300);
 
@@ -145,14 +142,13 @@ async fn settle(
     item: Item,
     mut result: Result<(), AdmitError>,
 ) -> Result<(), Stopped> {
-    let mut pause = FIRST_PAUSE;
+    let mut backoff = Backoff::default();
     while let Err(error) = result {
         if matches!(error, AdmitError::Stopped) {
             return Err(Stopped);
         }
         tracing::warn!(%error, "what Discord told could not be made durable: trying again");
-        sleep(pause).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        sleep(backoff.next()).await;
         result = admit(handle, &item).await;
     }
     let mut world = inner.world();

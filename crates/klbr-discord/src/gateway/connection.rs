@@ -10,8 +10,8 @@ use tokio::time::{Instant, timeout_at};
 use twilight_gateway::error::ReceiveMessageErrorType;
 use twilight_gateway::{Message, Shard, ShardState};
 
-use super::backoff::Backoff;
 use super::{End, Now, Position};
+use crate::backoff::Backoff;
 use crate::discord::Inner;
 use crate::kept::Session;
 use crate::payload::{Dispatch, Envelope};
@@ -147,22 +147,18 @@ impl<'a> Connection<'a> {
             );
             return self.enqueue(sequence, What::Heard(Default::default()));
         };
-        let what = match dispatch {
-            Dispatch::Ready(_) => {
-                let session = self.begun(shard, sequence)?;
-                self.hear(dispatch);
-                What::Began(session)
-            }
-            Dispatch::Resumed => {
-                tracing::info!(shard = self.number, "the gateway's session is resumed");
-                self.live = Some(Instant::now());
-                self.position.is_url_bad = false;
-                self.backoff.reset();
-                What::Heard(Default::default())
-            }
-            other => What::Heard(self.hear(other)),
-        };
-        self.enqueue(sequence, what)
+        if let Dispatch::Ready(_) = dispatch {
+            self.hear(dispatch);
+            return self.begin(shard, sequence);
+        }
+        if let Dispatch::Resumed = dispatch {
+            tracing::info!(shard = self.number, "the gateway's session is resumed");
+            self.live = Some(Instant::now());
+            self.position.is_url_bad = false;
+            self.backoff.reset();
+        }
+        let heard = self.hear(dispatch);
+        self.enqueue(sequence, What::Heard(heard))
     }
 
     fn hear(&self, dispatch: Dispatch) -> crate::intake::Heard {
@@ -170,15 +166,19 @@ impl<'a> Connection<'a> {
         self.inner.intake().handle(&mut world, dispatch)
     }
 
-    /// Notes that a session has begun.
-    fn begun(&mut self, shard: &Shard<Now>, sequence: u64) -> Option<Session> {
+    /// Takes in that a session has begun. One that the pump has no room for is not: it begins anew.
+    fn begin(&mut self, shard: &Shard<Now>, sequence: u64) -> Option<End> {
         let id = shard.session()?.id().to_owned();
-        tracing::info!(shard = self.number, "the gateway's session has begun");
-        self.live = Some(Instant::now());
         let url = shard.resume_url().map(str::to_owned);
         let session = Session { id, url, sequence, shards: self.total };
-        *self.position = Position { session: Some(session.clone()), is_url_bad: false };
-        Some(session)
+        *self.position = Position::default();
+        let end = self.enqueue(sequence, What::Began(session.clone()));
+        if end.is_none() {
+            tracing::info!(shard = self.number, "the gateway's session has begun");
+            self.live = Some(Instant::now());
+            self.position.session = Some(session);
+        }
+        end
     }
 
     /// Hands a dispatch to the pump. What it has no room for is not taken in: it is told again after a resume.

@@ -53,5 +53,8 @@ async fn a_burst_over_fifty_channels_is_admitted_whole_and_in_order() {
     println!("{count} messages in {took:?}: {:.0}/s", count as f64 / took.as_secs_f64());
     let wanted: Vec<String> = burst.ids.iter().map(|id| format!("msg:{id}")).collect();
     assert!(names == wanted, "all, once, in order");
-    assert_eq!(scene.control().summary().await.unwrap().connects, 1);
+    let summary = scene.control().summary().await.unwrap();
+    println!("{} connections, {} resumed", summary.connects, summary.resumed);
+    assert_eq!(summary.identified, 1);
+    assert!(count > COUNT || summary.connects == 1, "so many fit the queue");
 }
