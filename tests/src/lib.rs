@@ -49,7 +49,11 @@ pub fn commit() -> String {
 }
 
 /// A new folder of its own in the system's folder for such things.
-pub(crate) fn folder(name: &str) -> std::io::Result<PathBuf> {
+///
+/// # Errors
+///
+/// Fails when it cannot be made.
+pub fn folder(name: &str) -> std::io::Result<PathBuf> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let next = NEXT.fetch_add(1, Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("{name}-{}-{next}", std::process::id()));

@@ -31,6 +31,8 @@ pub struct Trace {
 /// One turn of a trace.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Turn {
+    /// The mode that the operator changes to before, and what is told of it.
+    pub mode: Option<(String, String)>,
     /// What the operator says.
     pub say: String,
     /// What the model replies, step by step.
@@ -104,6 +106,10 @@ pub struct Report {
     pub undeclared: u64,
     /// Turns that were run.
     pub turns: u64,
+    /// Notes that told another mode.
+    pub modes: u64,
+    /// Turns that were interrupted.
+    pub interrupts: u64,
 }
 
 impl Report {
@@ -168,6 +174,7 @@ mod tests {
         let report = counted(Prompt::AsSent).await;
         assert_eq!(report.turns, 200);
         assert_eq!(report.undeclared, 0);
+        assert_eq!((report.modes, report.interrupts), (14, 5));
         assert_eq!(report.causes, [BreakCause::First, BreakCause::Compaction, BreakCause::Compaction]);
         assert!(report.after_first() >= 0.97, "{}", report.after_first());
         assert!(report.summaries() >= 0.9, "{}", report.summaries());

@@ -16,8 +16,12 @@ mod crash;
 mod discord;
 #[path = "it/discord_agent.rs"]
 mod discord_agent;
+#[path = "it/needle.rs"]
+mod needle;
 #[path = "it/operator.rs"]
 mod operator;
+#[path = "it/overflow.rs"]
+mod overflow;
 #[path = "it/processes.rs"]
 mod processes;
 #[path = "it/tidy.rs"]

@@ -49,6 +49,9 @@ pub(crate) enum Verb {
     /// Show or replace who the agent is
     #[command(subcommand)]
     Soul(Soul),
+    /// List and change what the agent remembers; of what is pinned, it is told in its next turn
+    #[command(subcommand)]
+    Memory(Memory),
     /// List the models that the server offers
     Models,
     /// Check the home, the database, the model's server and the terminal
@@ -214,6 +217,53 @@ pub(crate) enum Soul {
         /// The file with the new text; - for standard input
         #[arg(long, value_name = "FILE")]
         file: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Memory {
+    /// List the memories, or those that fit
+    List {
+        /// Words to look for
+        text: Vec<String>,
+    },
+    /// Remember something
+    Add {
+        /// What
+        #[arg(required = true)]
+        text: Vec<String>,
+        /// Where it belongs, such as conversation:d1 or author:42
+        #[arg(long, value_name = "SCOPE")]
+        tag: Vec<String>,
+        /// Have it stand in front of every conversation
+        #[arg(long)]
+        pin: bool,
+    },
+    /// Change what a memory says, or where it belongs; what is not given stays
+    Edit {
+        /// Its number
+        id: u64,
+        /// What it says from now on
+        #[arg(required_unless_present = "tag")]
+        text: Vec<String>,
+        /// Where it belongs from now on
+        #[arg(long, value_name = "SCOPE")]
+        tag: Vec<String>,
+    },
+    /// Have a memory stand in front of every conversation
+    Pin {
+        /// Its number
+        id: u64,
+    },
+    /// Have it found by searching only
+    Unpin {
+        /// Its number
+        id: u64,
+    },
+    /// Forget a memory
+    Forget {
+        /// Its number
+        id: u64,
     },
 }
 

@@ -11,6 +11,7 @@ mod history;
 mod inbox;
 mod init;
 mod interrupt;
+mod memory;
 mod models;
 mod reset;
 mod run;
@@ -40,6 +41,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
             Verb::History(history) => history::run(&context, history).await,
             Verb::Events(events) => events::run(&context, events).await,
             Verb::Soul(soul) => soul::run(&context, soul).await,
+            Verb::Memory(memory) => memory::run(&context, memory).await,
             Verb::Models => models::run(&context).await,
             Verb::Doctor => doctor::run(&context).await,
             Verb::Demo(demo) => demo::run(demo).await,

@@ -12,6 +12,7 @@ mod decide;
 mod frame;
 mod interrupt;
 mod live;
+mod observe;
 mod open;
 mod prompt;
 mod render;
@@ -90,12 +91,13 @@ impl Agent {
         self.tell_time(now);
         match input {
             Input::Admit { ticket, event } => self.handle_admit(ticket, event),
-            Input::Loaded { fence, bodies, pinned } => self.handle_loaded(fence, bodies, pinned),
+            Input::Loaded { fence, bodies, facts } => self.handle_loaded(fence, bodies, &facts),
             Input::Delta { fence, delta } => self.handle_delta(fence, &delta),
             Input::Sampled { fence, sampled } => self.handle_sampled(fence, sampled),
             Input::SamplingFailed { fence, failure } => self.handle_sampling_failed(fence, failure),
             Input::Settled { fence, action, outcome } => self.handle_settled(fence, action, outcome),
             Input::Decided { fence, answer, elapsed } => self.handle_decided(fence, answer, elapsed),
+            Input::Observed { observed } => self.handle_observed(*observed),
             Input::Deadline => {}
             Input::Recovered => self.handle_recovered(),
             Input::Shutdown => self.handle_shutdown(),
@@ -130,11 +132,18 @@ impl Agent {
         // What is due and has not been done waits for something else, which will bring it about.
         let ahead = |due: &Timestamp| *due > self.live.now;
         let ageing = self.next_to_age().map(|(due, _)| due);
-        [phase, batch, ageing, self.live.decision_deadline(), self.live.compaction_retry]
-            .into_iter()
-            .flatten()
-            .filter(ahead)
-            .min()
+        [
+            phase,
+            batch,
+            ageing,
+            self.next_scheduled(),
+            self.live.decision_deadline(),
+            self.live.compaction_retry,
+        ]
+        .into_iter()
+        .flatten()
+        .filter(ahead)
+        .min()
     }
 
     /// The number of the last record.
@@ -177,7 +186,7 @@ impl Agent {
         if self.live.stopping {
             return false;
         }
-        if self.take_control() || self.preempt() || self.age_attention() {
+        if self.take_control() || self.preempt() || self.take_schedule() || self.age_attention() {
             return true;
         }
         match self.state.phase {

@@ -20,9 +20,10 @@ pub mod proof;
 mod read;
 pub mod reasoning;
 mod recall;
+pub(crate) mod stub;
 mod table;
 
-pub use answer::{Answer, Change, Dedupe, Output, Patch, Read, Recall};
+pub use answer::{Answer, Change, Dedupe, Output, Patch, Read, Recall, Remembered};
 pub use cap::Limits;
 pub use content::Content;
 pub use hygiene::{Changed, Entry, Hygiene, ReadRow, Seen, Trace, Unseen};

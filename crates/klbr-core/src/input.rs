@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::action::{Attempt, Delivery, Outcome};
+use crate::context::prefix::Facts;
 use crate::event::{Body, NewEvent};
 use crate::ids::{ActionId, Epoch, EventId, Fence};
 use crate::model::{Delta, Failure, Request, Sampled};
-use crate::policy::{Answer, HookFailure, Question};
+use crate::policy::{Answer, HookFailure, Observed, Question};
 use crate::record::Stamped;
 use crate::time::Timestamp;
 
@@ -28,8 +29,8 @@ pub enum Input {
         fence: Fence,
         /// The bodies, in the order in which they were asked for.
         bodies: Vec<Body>,
-        /// The pinned memories, oldest first.
-        pinned: Vec<Arc<str>>,
+        /// What the prompt and the notes are made from, as it is now; the date is the machine's own business.
+        facts: Box<Facts>,
     },
     /// A piece of a reply.
     Delta {
@@ -69,6 +70,11 @@ pub enum Input {
         answer: Result<Answer, HookFailure>,
         /// How long it took.
         elapsed: Duration,
+    },
+    /// An observer has dealt with records.
+    Observed {
+        /// How far it has come, and what it wants done.
+        observed: Box<Observed>,
     },
     /// The deadline that [`Agent::next_deadline`](crate::input) named has come.
     Deadline,

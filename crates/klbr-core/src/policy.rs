@@ -4,6 +4,7 @@
 //! Refuses to wait: the core asks by a command and goes on by an input.
 
 mod nudge;
+mod observer;
 mod question;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use crate::event::Priority;
 
 pub(crate) use nudge::nudge_text;
 pub use nudge::{NudgeKind, idle_delay};
+pub use observer::{HostCommand, Observed};
 pub use question::{Question, Review};
 
 /// One replaceable decision. A slot has one owner at most.

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{Class, End, FrameContext, Sent};
 use crate::attention::{Decider, Response, Status};
+use crate::context::prefix::{Facts, Told};
 use crate::context::proof::Difference;
 use crate::event::{Conversation, Header, Priority};
 use crate::hash::Hash;
@@ -107,6 +108,9 @@ pub enum Record {
         system: Arc<str>,
         /// The tool list, a JSON array.
         tools: Arc<str>,
+        /// What it says of the things that may change later; empty in histories that did not record it.
+        #[serde(default)]
+        facts: Box<Facts>,
     },
     /// The soul was replaced: a new epoch (`C-SOUL`).
     SoulChanged {
@@ -182,8 +186,12 @@ pub enum Record {
         audience: Vec<Audience>,
         /// The message as rendered.
         text: Arc<str>,
-        /// The date that it tells, when it tells one.
+        /// The date that it tells, in histories that recorded nothing else of a note.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         date: Option<Arc<str>>,
+        /// What its note tells, when it has one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        told: Option<Box<Told>>,
     },
     /// A turn began.
     TurnStarted {
@@ -407,6 +415,32 @@ pub enum Record {
         failure: Option<HookFailure>,
         /// How long it took.
         elapsed: Duration,
+    },
+    /// An observer has dealt with every record up to one; what it wanted done is recorded in front of this.
+    ObserverAdvanced {
+        /// Its name.
+        observer: Arc<str>,
+        /// The record.
+        through: Seq,
+        /// Why it could not deal with that one, when it was given up.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        gave_up: Option<Arc<str>>,
+    },
+    /// Something is to be said to the agent at a later moment.
+    Scheduled {
+        /// When.
+        at: Timestamp,
+        /// What names it.
+        key: Arc<str>,
+        /// What is said.
+        text: Arc<str>,
+    },
+    /// The moment came, and what was to be said was admitted.
+    ScheduleKept {
+        /// When it was due.
+        at: Timestamp,
+        /// What names it.
+        key: Arc<str>,
     },
     /// An answer came to a command that had been superseded, and was dropped.
     LateDropped {

@@ -11,6 +11,7 @@ pub mod model;
 pub mod policy;
 pub mod probe;
 pub mod store;
+pub mod surroundings;
 pub mod tool;
 pub mod tools;
 mod updates;

@@ -17,12 +17,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{Class, Conversations, End, FrameContext};
 use crate::context::Hygiene;
+use crate::context::prefix::Prefix;
 use crate::event::Header;
 use crate::ids::{ActionId, Epoch, EventId, FrameId, Seq, StepId, TurnId};
 use crate::ledger::Ledger;
 use crate::model::Parameters;
 use crate::policy::{Bindings, NudgeKind};
-use crate::record::{Audience, BreakCause, Delivered, TurnCause};
+use crate::record::{Audience, Delivered, TurnCause};
 use crate::time::Timestamp;
 
 pub use apply::FoldError;
@@ -46,6 +47,11 @@ pub struct State {
     /// none.
     pub(crate) manifest: Option<Arc<str>>,
     pub(crate) bound: Option<Arc<Bindings>>,
+    /// How far each observer has come.
+    pub(crate) observers: BTreeMap<Arc<str>, Seq>,
+    /// What is to be said to the agent, by when and by what names it.
+    #[serde(with = "schedule")]
+    pub(crate) schedule: BTreeMap<(Timestamp, Arc<str>), Arc<str>>,
     pub(crate) inbox: Inbox,
     pub(crate) ledger: Ledger,
     pub(crate) aliases: Conversations,
@@ -54,7 +60,8 @@ pub struct State {
     /// Frames with messages of each channel since its instructions were last in front of the model.
     pub(crate) batches: BTreeMap<Arc<str>, u64>,
     pub(crate) transcript: Transcript,
-    pub(crate) stale_prefix: Option<BreakCause>,
+    /// The prefix in force, and what the model knows of the things that may change.
+    pub(crate) prefix: Prefix,
     pub(crate) phase: Phase,
     /// Effects whose call was answered before they ended.
     pub(crate) open_effects: BTreeMap<ActionId, Effect>,
@@ -71,8 +78,6 @@ pub struct State {
     pub(crate) last_happening: Timestamp,
     /// What the next frame says it was interrupted by.
     pub(crate) interrupted_by: Option<Arc<str>>,
-    /// The date that the transcript last told.
-    pub(crate) told_date: Option<Arc<str>>,
     /// Events that a preempted turn gave back and that still wait.
     pub(crate) still_open: BTreeSet<EventId>,
 }
@@ -235,6 +240,9 @@ pub(crate) struct Compaction {
     pub(crate) attempts: u32,
     /// A request for a summary is out.
     pub(crate) requested: Option<CompactionRequest>,
+    /// The provider refused the last request for its length.
+    #[serde(default)]
+    pub(crate) overflowed: bool,
     /// Not tried again before the transcript has this many bytes.
     pub(crate) not_before_bytes: usize,
 }
@@ -266,13 +274,15 @@ impl State {
             soul: None,
             manifest: None,
             bound: None,
+            observers: BTreeMap::new(),
+            schedule: BTreeMap::new(),
             inbox: Inbox::default(),
             ledger: Ledger::default(),
             aliases: Conversations::default(),
             attention: attention::Items::default(),
             batches: BTreeMap::new(),
             transcript: Transcript::default(),
-            stale_prefix: Some(BreakCause::First),
+            prefix: Prefix::new(),
             phase: Phase::Resting { since: Timestamp(0), quiet: true, timed_out: false },
             open_effects: BTreeMap::new(),
             compaction: Compaction::default(),
@@ -282,7 +292,6 @@ impl State {
             idle_waits: 0,
             last_happening: Timestamp(0),
             interrupted_by: None,
-            told_date: None,
             still_open: BTreeSet::new(),
         }
     }
@@ -292,5 +301,25 @@ impl State {
             Phase::Turn(turn) => Some(turn),
             Phase::Resting { .. } | Phase::Waiting(_) => None,
         }
+    }
+}
+
+/// A map whose keys are no text, as a list of its entries.
+mod schedule {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::time::Timestamp;
+
+    type Schedule = BTreeMap<(Timestamp, Arc<str>), Arc<str>>;
+
+    pub(super) fn serialize<S: Serializer>(schedule: &Schedule, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(schedule)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Schedule, D::Error> {
+        Vec::deserialize(deserializer).map(|entries: Vec<_>| entries.into_iter().collect())
     }
 }

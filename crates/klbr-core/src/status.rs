@@ -1,5 +1,6 @@
 //! How an agent is doing, as plain data for people and APIs.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -183,6 +184,11 @@ impl Agent {
         items.pending().rev().chain(items.decided().rev()).take(limit).map(attended).collect()
     }
 
+    /// How far each observer has come.
+    pub fn observers(&self) -> &BTreeMap<Arc<str>, Seq> {
+        &self.state().observers
+    }
+
     /// The conversations that have an alias.
     pub fn conversations(&self) -> &Conversations {
         &self.state().aliases
@@ -204,7 +210,7 @@ impl Agent {
             model: self.config().model.clone(),
             activity: activity(&state.phase),
             compacting: state.compaction.requested.is_some(),
-            generation: state.transcript.generation,
+            generation: state.prefix.generation(),
             breaks: state.breaks,
             messages: state.transcript.messages().len(),
             tokens: state.transcript.tokens(0),

@@ -364,6 +364,9 @@ fn happening(record: &Record) -> Option<Happening> {
         | Record::StepRetried { .. }
         | Record::Attempted { .. }
         | Record::Decided { .. }
+        | Record::ObserverAdvanced { .. }
+        | Record::Scheduled { .. }
+        | Record::ScheduleKept { .. }
         | Record::LateDropped { .. } => return None,
     })
 }

@@ -8,6 +8,7 @@ use klbr_core::context::paths::{below, env_lines, prompt_name, resolve};
 use klbr_core::context::prefix::{Facts, Offer, Prefix, Topic};
 use klbr_core::context::proof::{Difference, Part, Verdict, compare};
 use klbr_core::context::reasoning::{carried, current_turn};
+use klbr_core::ids::Generation;
 use klbr_core::model::{AssistantMessage, Message, Parameters, Request};
 use klbr_core::record::BreakCause;
 
@@ -18,7 +19,7 @@ fn facts() -> Facts {
 /// A session whose prefix is made, and whose first message has said the date.
 fn begun(facts: &Facts) -> Prefix {
     let mut prefix = Prefix::new();
-    assert_eq!(prefix.made(facts), Some((1, BreakCause::First)));
+    assert_eq!(prefix.made(facts), Some((Generation(1), BreakCause::First)));
     prefix.told(facts);
     prefix
 }
@@ -36,7 +37,7 @@ fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 fn a_note_says_what_changed_in_a_fixed_order() {
     let before = Facts {
         instructions: pairs(&[("~/AGENTS.md", "own"), ("AGENTS.md", "same"), ("docs/AGENTS.md", "docs")]),
-        memory: "likes tea".to_owned(),
+        memory: vec![(1, "likes tea".to_owned())],
         mcp: pairs(&[("files", "use files")]),
         ..facts()
     };
@@ -47,7 +48,7 @@ fn a_note_says_what_changed_in_a_fixed_order() {
         mode: "plan".to_owned(),
         mode_text: "Plan.\n\nChange nothing.".to_owned(),
         plan: "1. think".to_owned(),
-        memory: String::new(),
+        memory: Vec::new(),
         personality: "dry".to_owned(),
         instructions: pairs(&[
             ("~/AGENTS.md", "own, new"),
@@ -96,7 +97,7 @@ fn a_note_says_what_changed_in_a_fixed_order() {
 fn a_note_waits_until_it_was_told_and_vanishes_when_all_is_as_it_was() {
     let start = facts();
     let mut prefix = begun(&start);
-    let changed = Facts { memory: "x".to_owned(), ..start.clone() };
+    let changed = Facts { memory: vec![(1, "x".to_owned())], ..start.clone() };
     assert!(prefix.note(&changed).is_some());
     assert!(prefix.note(&changed).is_some(), "asking changes nothing");
     assert!(prefix.note(&start).is_none(), "changed back before anything was said");
@@ -108,7 +109,7 @@ fn a_note_waits_until_it_was_told_and_vanishes_when_all_is_as_it_was() {
 fn what_the_model_did_itself_needs_no_note() {
     let start = facts();
     let mut prefix = begun(&start);
-    let changed = Facts { memory: "x".to_owned(), plan: "y".to_owned(), ..start };
+    let changed = Facts { memory: vec![(1, "x".to_owned())], plan: "y".to_owned(), ..start };
     prefix.heard(Topic::Plan, &changed);
     check_note(
         &prefix,
@@ -140,16 +141,16 @@ fn a_new_prefix_is_made_once_for_its_cause_and_says_all_but_the_date() {
     let start = facts();
     let mut prefix = begun(&start);
     assert_eq!(prefix.made(&start), None);
-    let changed = Facts { memory: "x".to_owned(), ..start };
+    let changed = Facts { memory: vec![(1, "x".to_owned())], ..start };
     prefix.renew(BreakCause::Model);
     assert_eq!(prefix.due(), Some(BreakCause::Model));
-    assert_eq!(prefix.made(&changed), Some((2, BreakCause::Model)));
+    assert_eq!(prefix.made(&changed), Some((Generation(2), BreakCause::Model)));
     check_note(&prefix, &changed, &expect!["(no note)"]);
     // A summary takes the note with the date along, whatever else is due.
     prefix.renew(BreakCause::Tools);
     prefix.renew(BreakCause::Compaction);
     prefix.renew(BreakCause::Model);
-    assert_eq!(prefix.made(&changed), Some((3, BreakCause::Compaction)));
+    assert_eq!(prefix.made(&changed), Some((Generation(3), BreakCause::Compaction)));
     check_note(
         &prefix,
         &changed,

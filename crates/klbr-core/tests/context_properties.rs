@@ -7,6 +7,7 @@ use klbr_core::context::proof::{Verdict, compare};
 use klbr_core::context::reasoning::carried;
 use klbr_core::context::{Entry, Hygiene, Limits, ResultId};
 use klbr_core::hash::Hash;
+use klbr_core::ids::Generation;
 use klbr_core::model::{AssistantMessage, Message, Parameters, Request};
 use klbr_core::record::BreakCause;
 use proptest::prelude::*;
@@ -301,7 +302,7 @@ proptest! {
         let mut facts = Facts { date: "day 0".to_owned(), ..Facts::default() };
         let mut system = String::new();
         let mut messages: Vec<Message> = Vec::new();
-        let mut before: Option<(u64, Request)> = None;
+        let mut before: Option<(Generation, Request)> = None;
         for happening in happenings {
             match happening {
                 Happening::Turn => {
@@ -318,7 +319,7 @@ proptest! {
                     messages.push(Message::Assistant(AssistantMessage { text: "".into(), reasoning, calls: Vec::new() }));
                 }
                 Happening::Result => messages.push(Message::Tool { call_id: "c".into(), text: "[#0001]\nx".into() }),
-                Happening::Memory(n) => facts.memory = format!("memory {n}"),
+                Happening::Memory(n) => facts.memory = vec![(1, format!("memory {n}"))],
                 Happening::Date(n) => facts.date = format!("day {n}"),
                 Happening::Renew(cause) => {
                     prefix.renew(cause);
@@ -329,7 +330,7 @@ proptest! {
                 Happening::Restart => prefix = serde_json::from_str(&serde_json::to_string(&prefix).unwrap()).unwrap(),
             }
             if prefix.made(&facts).is_some() {
-                system = format!("remembered: {}", facts.memory);
+                system = format!("remembered: {:?}", facts.memory);
             }
             prop_assert!(!system.contains("day"));
             let request = Request {

@@ -11,6 +11,7 @@ use expect_test::{Expect, expect};
 use klbr_core::action::{ActionSpec, Class, FailureKind, Outcome, Resource, Role};
 use klbr_core::agent::{Agent, wait_tool};
 use klbr_core::config::{ChannelSettings, Config};
+use klbr_core::context::prefix::Facts;
 use klbr_core::event::{Body, Control, NewEvent, Priority, Source, SourceKind};
 use klbr_core::ids::{EventId, Fence};
 use klbr_core::input::{Command, Input};
@@ -20,22 +21,35 @@ use klbr_core::record::{Record, Stamped};
 use klbr_core::time::Timestamp;
 
 /// An agent under a script: everything that it says is written down.
-struct Script {
-    agent: Agent,
-    config: Arc<Config>,
-    kept: Vec<Stamped>,
+pub(crate) struct Script {
+    pub(crate) agent: Agent,
+    pub(crate) config: Arc<Config>,
+    pub(crate) kept: Vec<Stamped>,
     bodies: Vec<(EventId, Body)>,
-    out: Vec<Command>,
-    now: Timestamp,
-    ticket: u64,
-    log: String,
+    pub(crate) out: Vec<Command>,
+    pub(crate) facts: Facts,
+    pub(crate) now: Timestamp,
+    pub(crate) ticket: u64,
+    pub(crate) log: String,
 }
 
-fn check(script: impl FnOnce(&mut Script), expected: Expect) {
+pub(crate) fn check(script: impl FnOnce(&mut Script), expected: Expect) {
     check_with(|_| {}, script, expected);
 }
 
-fn check_with(configure: impl FnOnce(&mut Config), script: impl FnOnce(&mut Script), expected: Expect) {
+pub(crate) fn check_with(
+    configure: impl FnOnce(&mut Config),
+    script: impl FnOnce(&mut Script),
+    expected: Expect,
+) {
+    let mut run = begun(configure);
+    script(&mut run);
+    assert!(run.agent.ledger().balances(), "{}", run.agent.ledger());
+    expected.assert_eq(&run.log);
+}
+
+/// A new agent under a script.
+pub(crate) fn begun(configure: impl FnOnce(&mut Config)) -> Script {
     let mut config = Config::new("ada".parse().unwrap(), "m");
     config.channels.insert("chat".into(), ChannelSettings { alias_prefix: "d".into(), ..Default::default() });
     let delivery = |channel: &str| Role::Delivery { channel: channel.into() };
@@ -55,17 +69,16 @@ fn check_with(configure: impl FnOnce(&mut Config), script: impl FnOnce(&mut Scri
         kept: Vec::new(),
         bodies: Vec::new(),
         out: Vec::new(),
+        facts: Facts::default(),
         now: Timestamp(1_762_300_800_000),
         ticket: 0,
         log: String::new(),
     };
     run.handle(Input::Recovered);
-    script(&mut run);
-    assert!(run.agent.ledger().balances(), "{}", run.agent.ledger());
-    expected.assert_eq(&run.log);
+    run
 }
 
-fn action(name: &str, role: Role, class: Class, cancellable: bool) -> ActionSpec {
+pub(crate) fn action(name: &str, role: Role, class: Class, cancellable: bool) -> ActionSpec {
     let parameters = serde_json::json!({ "type": "object" });
     ActionSpec {
         tool: ToolDefinition { name: name.to_owned(), description: String::new(), parameters },
@@ -78,7 +91,7 @@ fn action(name: &str, role: Role, class: Class, cancellable: bool) -> ActionSpec
 }
 
 impl Script {
-    fn handle(&mut self, input: Input) {
+    pub(crate) fn handle(&mut self, input: Input) {
         self.agent.handle(self.now, input);
         while let Some(step) = self.agent.poll() {
             for stamped in &step.records {
@@ -94,7 +107,8 @@ impl Script {
                             |id: &EventId| self.bodies.iter().find(|(i, _)| i == id).unwrap().1.clone();
                         let bodies = events.iter().map(body).collect();
                         let fence = *fence;
-                        self.agent.handle(self.now, Input::Loaded { fence, bodies, pinned: Vec::new() });
+                        let facts = Box::new(self.facts.clone());
+                        self.agent.handle(self.now, Input::Loaded { fence, bodies, facts });
                         continue;
                     }
                     Command::Acknowledge { .. } => continue,
@@ -122,49 +136,49 @@ impl Script {
         }
     }
 
-    fn note(&mut self, what: &str) {
+    pub(crate) fn note(&mut self, what: &str) {
         writeln!(self.log, "{what}").unwrap();
     }
 
-    fn admit(&mut self, event: NewEvent) {
+    pub(crate) fn admit(&mut self, event: NewEvent) {
         self.ticket += 1;
         self.handle(Input::Admit { ticket: self.ticket, event });
     }
 
-    fn operator(&mut self, text: &str) {
+    pub(crate) fn operator(&mut self, text: &str) {
         self.note(&format!("operator: {text}"));
         let key = format!("k{}", self.ticket);
         self.admit(NewEvent::operator(key, text));
     }
 
-    fn control(&mut self, control: Control) {
+    pub(crate) fn control(&mut self, control: Control) {
         self.note(&format!("control: {}", control.verb()));
         let key = format!("k{}", self.ticket);
         self.admit(NewEvent::control(key, control));
     }
 
-    fn chat(&mut self, priority: Priority, room: &str, text: &str) {
+    pub(crate) fn chat(&mut self, priority: Priority, room: &str, text: &str) {
         self.note(&format!("chat {room}: {text}"));
         let key = format!("msg:{}", self.ticket);
         let source = Source::new(SourceKind::Channel, "chat");
         self.admit(NewEvent::external(source, key, priority, Body::text(text)).in_conversation(room));
     }
 
-    fn sampling(&mut self) -> Fence {
+    pub(crate) fn sampling(&mut self) -> Fence {
         let at =
             self.out.iter().rposition(|c| matches!(c, Command::Sample { .. })).expect("a sampling is out");
         let Command::Sample { fence, .. } = self.out.remove(at) else { unreachable!() };
         fence
     }
 
-    fn reply(&mut self, sampled: Sampled) {
+    pub(crate) fn reply(&mut self, sampled: Sampled) {
         let fence = self.sampling();
         let calls: Vec<&str> = sampled.calls.iter().map(|call| call.name.as_str()).collect();
         self.note(&format!("model: {:?} {}", sampled.text, calls.join(" ")));
         self.handle(Input::Sampled { fence, sampled });
     }
 
-    fn says(&mut self, text: &str, calls: &[(&str, &str)]) {
+    pub(crate) fn says(&mut self, text: &str, calls: &[(&str, &str)]) {
         let calls = calls
             .iter()
             .map(|(name, arguments)| RawCall {
@@ -176,14 +190,14 @@ impl Script {
         self.reply(Sampled { text: text.into(), calls, ..Sampled::default() });
     }
 
-    fn fails(&mut self, failure: Failure) {
+    pub(crate) fn fails(&mut self, failure: Failure) {
         let fence = self.sampling();
         self.note(&format!("model fails: {failure}"));
         self.handle(Input::SamplingFailed { fence, failure });
     }
 
     /// Answers the oldest attempt that is out.
-    fn settle(&mut self, outcome: Outcome) {
+    pub(crate) fn settle(&mut self, outcome: Outcome) {
         let is_attempt = |c: &Command| {
             matches!(c, Command::Act { .. } | Command::Deliver { .. } | Command::Reconcile { .. })
         };
@@ -199,7 +213,7 @@ impl Script {
         self.handle(Input::Settled { fence, action, outcome });
     }
 
-    fn decide(&mut self, answer: Result<Answer, HookFailure>) {
+    pub(crate) fn decide(&mut self, answer: Result<Answer, HookFailure>) {
         let at =
             self.out.iter().position(|c| matches!(c, Command::Decide { .. })).expect("a question is out");
         let Command::Decide { fence, .. } = self.out.remove(at) else { unreachable!() };
@@ -207,14 +221,14 @@ impl Script {
         self.handle(Input::Decided { fence, answer, elapsed: Duration::from_millis(1) });
     }
 
-    fn pass(&mut self, seconds: u64) {
+    pub(crate) fn pass(&mut self, seconds: u64) {
         self.note(&format!("{seconds} s pass"));
         self.now = self.now + Duration::from_secs(seconds);
         self.handle(Input::Deadline);
     }
 
     /// Kills the process and begins anew from the records.
-    fn crash(&mut self) {
+    pub(crate) fn crash(&mut self) {
         self.note("crash");
         self.out.clear();
         self.agent = Agent::restore(self.config.clone(), None, &self.kept).unwrap();
@@ -222,7 +236,7 @@ impl Script {
     }
 
     /// Writes down the messages of the newest request, from `skip` on.
-    fn show_request(&mut self, skip: usize) {
+    pub(crate) fn show_request(&mut self, skip: usize) {
         let request = self.out.iter().rev().find_map(|command| match command {
             Command::Sample { request, .. } => Some(request.clone()),
             _ => None,
@@ -255,6 +269,8 @@ fn describe(record: &Record) -> String {
         Record::Activated { epoch, manifest, bound, .. } => {
             format!("{epoch} {} binds {}", manifest.as_deref().unwrap_or("nothing"), bound.len())
         }
+        Record::ObserverAdvanced { observer, through, .. } => format!("{observer} through {through}"),
+        Record::Scheduled { key, .. } | Record::ScheduleKept { key, .. } => key.to_string(),
         Record::Ended { action, end, .. } => format!("{action} {end:?}"),
         Record::Declined { event } => event.to_string(),
         Record::Marked { item, status, action, decider, .. } => {
@@ -292,7 +308,7 @@ fn describe(record: &Record) -> String {
     format!("{} {detail}", record.kind()).trim_end().to_owned()
 }
 
-const WAIT: (&str, &str) = ("wait_and_continue", r#"{"seconds":60}"#);
+pub(crate) const WAIT: (&str, &str) = ("wait_and_continue", r#"{"seconds":60}"#);
 
 #[test]
 fn an_operator_is_answered_and_the_agent_waits() {
@@ -827,6 +843,9 @@ fn a_failing_provider_is_retried_with_the_same_request_and_refusals_dead_letter(
               |   <operator id="E2" time="2025-11-05T00:03:02Z">
               |   again
               |   </operator>
+              |   <session-note>
+              |   Today is 2025-11-05.
+              |   </session-note>
         "#]],
     );
 }

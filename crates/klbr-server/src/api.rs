@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use klbr_core::event::{Author, Bucket, Change, Priority, SourceKind};
 use klbr_core::ids::{EventId, Seq};
-use klbr_core::runtime::store::Hit;
+use klbr_core::runtime::store::{Hit, Memory};
 use klbr_core::status::{Attended, Status, Waiting};
 use klbr_core::update::Update;
 use klbr_discord::KnownConversation;
@@ -101,6 +101,56 @@ pub struct Resolution {
 pub struct Soul {
     /// The whole text.
     pub text: String,
+}
+
+/// What an agent remembers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Memories {
+    /// Those that fit, best first.
+    pub memories: Vec<Memory>,
+}
+
+/// A memory that was changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Remembered {
+    /// As it is now; as it was, when it is forgotten.
+    pub memory: Memory,
+}
+
+/// A change of what is remembered, by the operator.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "operation", rename_all = "snake_case", deny_unknown_fields)]
+pub enum MemoryEdit {
+    /// Remembers something new.
+    Add {
+        /// What; not blank.
+        text: String,
+        /// Where it belongs, such as `conversation:d1`.
+        #[serde(default)]
+        tags: Vec<String>,
+        /// Whether it stands in front of every conversation.
+        #[serde(default)]
+        pinned: bool,
+    },
+    /// Changes one memory; what is absent stays.
+    Update {
+        /// Which.
+        id: u64,
+        /// The new text; not blank.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+        /// The new tags.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tags: Option<Vec<String>>,
+        /// Whether it is pinned from here on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pinned: Option<bool>,
+    },
+    /// Forgets one memory.
+    Forget {
+        /// Which.
+        id: u64,
+    },
 }
 
 /// The agents of this home.
@@ -338,6 +388,16 @@ pub struct InboxQuery {
 pub struct RecordsQuery {
     /// Only records after this one.
     pub after: Option<u64>,
+    /// How many at most, 1 to 1,000; 100 when absent.
+    pub limit: Option<usize>,
+}
+
+/// A search of the memories: query parameters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MemoryQuery {
+    /// What to look for; everything when it is absent or blank.
+    pub text: Option<String>,
     /// How many at most, 1 to 1,000; 100 when absent.
     pub limit: Option<usize>,
 }

@@ -4,6 +4,7 @@ mod control;
 mod error;
 mod extract;
 mod guard;
+mod memory;
 mod openapi;
 mod read;
 mod routes;

@@ -136,3 +136,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn odd_texts_are_cut_and_nothing_of_them_is_lost() {
+    let line = "0123456789".repeat(1_000_000);
+    let pieces = chunks(&line, Cut { size: 100_000, overlap: 0 }, &Estimate);
+    assert!(pieces.len() > 10 && pieces.concat() == line);
+    for odd in ["\u{feff}a\r\nb", "a\0b\0", "\r\r\n\n\r", "\u{fffd}\u{200b}"] {
+        let pieces = chunks(odd, Cut { size: 100, overlap: 0 }, &Estimate);
+        assert!(pieces.len() <= 1, "{odd:?}: {pieces:?}");
+    }
+}

@@ -119,7 +119,7 @@ impl Session {
         self.prefix.made(&self.facts);
         let tools = self.offers.iter().filter(|offer| offer.is_listed(&self.could));
         let tools: Vec<&str> = tools.map(|offer| offer.name.as_str()).collect();
-        json!({"system": self.prefix.generation(), "tools": tools})
+        json!({"system": self.prefix.generation().0, "tools": tools})
     }
 
     /// Changes what is given; answers what that is.
@@ -133,9 +133,12 @@ impl Session {
         };
         set(Topic::Date, &mut self.facts.date, change.date);
         set(Topic::Plan, &mut self.facts.plan, change.plan);
-        set(Topic::Memory, &mut self.facts.memory, change.memory);
         set(Topic::Personality, &mut self.facts.personality, change.personality);
         set(Topic::Mode, &mut self.facts.mode, change.mode);
+        if let Some(memory) = change.memory {
+            topics.push(Topic::Memory);
+            self.facts.memory = Some((1, memory)).filter(|(_, text)| !text.is_empty()).into_iter().collect();
+        }
         if let Some(Pairs(files)) = change.files {
             topics.push(Topic::Instructions);
             self.facts.instructions = files;

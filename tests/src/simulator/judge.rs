@@ -227,6 +227,10 @@ impl Judge {
         let summary =
             |m: &Message| matches!(m, Message::User { text, .. } if text.starts_with("<instructions>"));
         let mut sent = before.messages.as_slice();
+        // It asks about what came before an open wait, at the least.
+        if request.messages.last().is_some_and(summary) {
+            sent = &sent[..sent.len().min(request.messages.len() - 1)];
+        }
         if let [rest @ .., last] = sent
             && summary(last)
         {

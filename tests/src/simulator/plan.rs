@@ -28,6 +28,8 @@ pub enum Op {
     Crash(u64),
     /// The next commit fails.
     FailCommit,
+    /// A mode, a memory or an instruction file is changed by the person.
+    Set(u8),
 }
 
 /// Everything that happens in one run.
@@ -59,7 +61,8 @@ fn op(rng: &mut Rng) -> Op {
         71..80 => Op::Pass(rng.u32(0..20_000)),
         80..90 => Op::Due,
         90..92 => Op::SetBack(rng.u32(0..100_000)),
-        92..98 => Op::Crash(rng.u64(..)),
-        _ => Op::FailCommit,
+        92..97 => Op::Crash(rng.u64(..)),
+        97 => Op::FailCommit,
+        _ => Op::Set(rng.u8(..)),
     }
 }

@@ -12,6 +12,7 @@ use klbr_core::agent::{Agent, wait_tool};
 use klbr_core::attention::mark_tool;
 use klbr_core::config::{ChannelSettings, Config};
 use klbr_core::context;
+use klbr_core::context::prefix::Facts;
 use klbr_core::event::{Body, Conversation, NewEvent, Priority};
 use klbr_core::ids::{EventId, Fence};
 use klbr_core::input::{Command, Input};
@@ -46,6 +47,8 @@ pub(super) struct World {
     tame: bool,
     /// How often the one file was changed, by whomever.
     version: u64,
+    /// What the host knows beside the conversation.
+    facts: Facts,
     judge: Judge,
     outcome: Outcome,
 }
@@ -79,6 +82,7 @@ impl World {
             fail_commit: false,
             tame: false,
             version: 0,
+            facts: Facts { memory: vec![(1, "pinned".to_owned())], ..Facts::default() },
             judge: Judge::default(),
             outcome: Outcome::default(),
         }
@@ -156,6 +160,24 @@ impl World {
                 self.fail_commit = true;
                 Ok(())
             }
+            Op::Set(which) => {
+                self.set(which);
+                Ok(())
+            }
+        }
+    }
+
+    /// The person changes something that the model is told of by a note, or by the next prefix.
+    fn set(&mut self, which: u8) {
+        let text = format!("version {which}");
+        match which % 4 {
+            0 => {
+                self.facts.mode = format!("mode {which}");
+                self.facts.mode_text = text;
+            }
+            1 => self.facts.memory.push((u64::from(which) + 2, text)),
+            2 => self.facts.memory.clear(),
+            _ => self.facts.instructions = vec![("AGENTS.md".to_owned(), text)],
         }
     }
 
@@ -288,7 +310,7 @@ impl World {
                 let body =
                     |event: &EventId| self.bodies.get(event).cloned().ok_or(format!("{event} has no body"));
                 let bodies = events.iter().map(body).collect::<Result<_, _>>()?;
-                Input::Loaded { fence, bodies, pinned: vec!["pinned".into()] }
+                Input::Loaded { fence, bodies, facts: Box::new(self.facts.clone()) }
             }
             Command::Sample { fence, request } => self.sampled(fence, &request, choice),
             Command::Act { fence, attempt } => self.acted(fence, &attempt, choice)?,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use klbr_core::action::{ActionSpec, Attempt, Class, FailureKind, Outcome, Resource, Role};
 use klbr_core::agent::{Agent, wait_tool};
 use klbr_core::config::Config;
+use klbr_core::context::prefix::{Facts, Topic};
 use klbr_core::context::{Answer, Change, Content, Read};
 use klbr_core::event::{Body, Control, NewEvent};
 use klbr_core::ids::EventId;
@@ -31,6 +32,7 @@ pub(super) struct World<'t> {
     out: VecDeque<Command>,
     replies: VecDeque<&'t Reply>,
     summary: Option<&'t str>,
+    facts: Facts,
     /// Nothing was sent since the last prefix was made.
     is_fresh: bool,
     report: Report,
@@ -49,6 +51,7 @@ impl<'t> World<'t> {
             out: VecDeque::new(),
             replies: VecDeque::new(),
             summary: None,
+            facts: Facts::default(),
             is_fresh: true,
             report: Report::default(),
         }
@@ -62,6 +65,11 @@ impl<'t> World<'t> {
         for (n, turn) in self.trace.turns.iter().enumerate() {
             self.now = Timestamp(self.now.0 + 90_000);
             self.replies = turn.steps.iter().collect();
+            if let Some((mode, text)) = &turn.mode {
+                self.facts.mode.clone_from(mode);
+                self.facts.mode_text.clone_from(text);
+            }
+            self.report.interrupts += u64::from(turn.interrupt);
             self.admit(NewEvent::operator(format!("say:{n}"), turn.say.as_str()));
             self.settle(&mut ask, turn.interrupt).await?;
             if let Some(summary) = &turn.compact {
@@ -91,6 +99,9 @@ impl<'t> World<'t> {
                         self.is_fresh = true;
                     }
                     Record::PrefixBroken { .. } => self.report.undeclared += 1,
+                    Record::FrameMade { told: Some(told), .. } => {
+                        self.report.modes += u64::from(told.topics.contains(&Topic::Mode));
+                    }
                     _ => {}
                 }
             }
@@ -109,7 +120,7 @@ impl<'t> World<'t> {
             let input = match command {
                 Command::Load { fence, events } => {
                     let bodies = events.iter().filter_map(|event| self.bodies.get(event).cloned()).collect();
-                    Input::Loaded { fence, bodies, pinned: Vec::new() }
+                    Input::Loaded { fence, bodies, facts: Box::new(self.facts.clone()) }
                 }
                 Command::Sample { fence, request } => {
                     let usage = self.count(*request, ask).await?;

@@ -4,9 +4,10 @@ use std::io::{self, Write as _};
 use std::sync::Arc;
 
 use klbr_core::config::Config;
-use klbr_core::ids::Seq;
+use klbr_core::ids::{AgentName, Seq};
 use klbr_core::record::Stamped;
 use klbr_core::runtime::store::{Hit, Store as _};
+use klbr_core::state::{Archive, Covered};
 use klbr_core::time::Timestamp;
 use klbr_server::api::{self, path};
 use klbr_server::home::Home;
@@ -130,7 +131,39 @@ fn row(record: &Value) -> String {
     format!("{seq:>7} {at} {:<20} {rest}", kind.as_str().unwrap_or_default())
 }
 
-/// Folds every record again and compares the ledger that comes of it with the one that the tables count.
+/// Recomputes what each summary stands for: how many there are, and what does not hold.
+async fn coverage(store: &SqliteStore, name: &AgentName) -> Outcome<(u64, Vec<String>)> {
+    let (mut archive, mut after) = (Archive::new(), Seq(0));
+    let (mut count, mut faults) = (0, Vec::new());
+    loop {
+        let records = store.records(name, after, PAGE).await?;
+        for stamped in &records {
+            match archive.read(stamped) {
+                Ok(Some(covered)) => {
+                    count += 1;
+                    if !covered.is_intact {
+                        let Covered { number, seq, .. } = covered;
+                        faults.push(format!(
+                            "summary {number} (record {seq}) stands for other messages than it says"
+                        ));
+                    }
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    faults.push(error.to_string());
+                    return Ok((count, faults));
+                }
+            }
+        }
+        match records.last() {
+            Some(last) => after = last.seq,
+            None => return Ok((count, faults)),
+        }
+    }
+}
+
+/// Folds every record again, compares the ledger that comes of it with the one that the tables count, and recomputes
+/// what each summary covers.
 async fn verify(context: &Context) -> Outcome {
     crate::home::require(&context.home)?;
     let database = Home::new(&context.home).database();
@@ -138,16 +171,23 @@ async fn verify(context: &Context) -> Outcome {
     let report = upkeep::check(&database)?;
     let store = SqliteStore::open(&database, Options { access: Access::Read, ..Options::default() })?;
     let agent = refold(&store, &name, Arc::new(Config::new(name.clone(), "auto"))).await?;
+    let (summaries, broken) = coverage(&store, &name).await?;
     let (folded, counted) = (agent.ledger(), store.ledger(&name).await?);
     let mut faults = report.faults;
+    faults.extend(broken);
     // A daemon may write between the two readings; then neither is compared with the other.
     if store.last(&name).await? == agent.seq() && folded != counted {
         faults.push(format!("the records come to {folded}, the tables count {counted}"));
     }
-    let answer = json!({ "agent": name, "records": agent.seq(), "ledger": folded, "faults": faults });
+    let answer = json!({ "agent": name, "records": agent.seq(), "ledger": folded, "summaries": summaries, "faults": faults });
     context.print(&answer, || {
         let faults: String = faults.iter().map(|fault| format!("fault: {fault}\n")).collect();
-        format!("{} records follow from one another\nledger: {folded}\n{faults}", agent.seq())
+        let summaries = match summaries {
+            0 => "no summary was made".to_owned(),
+            1 => "1 summary stands for what its record says".to_owned(),
+            count => format!("{count} summaries stand for what their records say"),
+        };
+        format!("{} records follow from one another\nledger: {folded}\n{summaries}\n{faults}", agent.seq())
     })?;
     if faults.is_empty() && folded.balances() {
         return Ok(());

@@ -42,6 +42,8 @@ fn without_a_home_verbs_say_how_to_make_one() {
         &["history", "verify"],
         &["events"],
         &["soul", "show"],
+        &["memory", "list"],
+        &["memory", "forget", "1"],
         &["stop"],
         &["interrupt"],
         &["reset"],

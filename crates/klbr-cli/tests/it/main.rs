@@ -5,5 +5,6 @@ mod chat;
 mod daemon;
 mod demo;
 mod errors;
+mod memory;
 mod model;
 mod program;

@@ -49,6 +49,14 @@ impl Agent {
         }
     }
 
+    /// Carries out a hook's decision about an item.
+    pub(super) fn mark_as_policy(&mut self, mark: &Mark) {
+        match self.state.attention.find(None, &mark.item).map(|item| item.event) {
+            Some(event) => self.mark(event, mark, Decider::Policy),
+            None => self.drop_late(self.unknown_item(None, &mark.item)),
+        }
+    }
+
     fn mark(&mut self, item: EventId, mark: &Mark, decider: Decider) {
         let (status, action, note) = (mark.status, mark.response(), mark.note.clone());
         self.record(Record::Marked { item, status, action, note, decider });

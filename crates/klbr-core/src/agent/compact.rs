@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::Agent;
 use super::live::{CompactionAsked, Then};
 use super::render;
+use crate::context::stub;
 use crate::input::Command;
-use crate::model::{Failure, Parameters, Sampled, Usage};
+use crate::model::{Failure, Message, Parameters, Sampled, Usage};
 use crate::policy::Question;
 use crate::record::Record;
 use crate::state::Phase;
@@ -39,7 +40,7 @@ impl Agent {
         }
         if self.serves_operator() {
             // The operator's turn runs on the reserve; only what would not fit at all is swapped first.
-            let full = self.is_overfull() && self.can_summarise();
+            let full = self.does_not_fit() && self.can_summarise();
             if full {
                 self.last_resort("the next request would not have fit");
             }
@@ -85,7 +86,24 @@ impl Agent {
 
     /// Whether there is a front of the transcript that a summary could stand for.
     pub(super) fn can_summarise(&self) -> bool {
-        self.state.transcript.answered_len() >= 3
+        self.coverable() >= 3
+    }
+
+    /// How many messages a summary made now would stand for. A wait's call has no result yet, so that the turn that
+    /// waits stays as it is, and where it needs what comes before it, everything does.
+    fn coverable(&self) -> usize {
+        match self.state.phase {
+            Phase::Waiting(_) => {
+                let transcript = &self.state.transcript;
+                let opening = transcript.last_opening();
+                let results = transcript.messages()[opening..].iter().filter_map(|message| match message {
+                    Message::Tool { text, .. } => Some(&**text),
+                    Message::User { .. } | Message::Assistant(_) => None,
+                });
+                if stub::are_whole(results) { opening } else { 0 }
+            }
+            Phase::Resting { .. } | Phase::Turn(_) => self.state.transcript.answered_len(),
+        }
     }
 
     /// Whether the operator waits for the turn that runs.
@@ -97,17 +115,19 @@ impl Agent {
 
     /// The context less what the reply needs.
     fn usable_tokens(&self) -> u64 {
-        let context = self.config.context_tokens;
+        let learnt = self.state.transcript.limit(&self.model_at_hand());
+        let context = learnt.unwrap_or(u64::MAX).min(self.config.context_tokens);
         let reply = self.config.max_output_tokens.map_or(context / 8, u64::from);
         context.saturating_sub(reply.min(context / 2))
     }
 
-    fn is_overfull(&self) -> bool {
-        self.state.transcript.tokens(0) > self.usable_tokens()
+    /// Whether the next request would not fit, by the estimate or because the provider has just said so.
+    fn does_not_fit(&self) -> bool {
+        self.state.compaction.overflowed || self.state.transcript.tokens(0) > self.usable_tokens()
     }
 
     pub(super) fn request_summary(&mut self, prompt: Arc<str>) {
-        let covers = self.state.transcript.answered_len();
+        let covers = self.coverable();
         let prompt = render::instructions(&prompt);
         let model = self.state.transcript.model.clone().unwrap_or_else(|| self.config.model.clone());
         self.record(Record::CompactionRequested {
@@ -120,7 +140,9 @@ impl Agent {
     }
 
     fn sample_summary(&mut self, covers: usize, prompt: Arc<str>, model: Arc<str>) {
-        let effort = self.state.turn().map_or(&self.config.effort, |turn| &turn.effort).clone();
+        // As the last turn asked, whatever is configured since: a template may write the effort in front.
+        let transcript = &self.state.transcript;
+        let effort = transcript.model.as_ref().map_or(&self.config.effort, |_| &transcript.effort).clone();
         let parameters =
             Parameters { effort, max_output_tokens: self.config.max_output_tokens, ..Parameters::default() };
         self.sample(model, parameters, Some((covers, prompt)));
@@ -154,7 +176,7 @@ impl Agent {
         if again {
             self.live.compaction_retry =
                 Some(self.now() + self.config.limits.backoff_first.saturating_mul(1 << attempts.min(6)));
-        } else if must || self.is_overfull() {
+        } else if must || self.does_not_fit() {
             self.last_resort(why);
         }
     }
@@ -169,7 +191,7 @@ impl Agent {
 
     /// Takes the front of the transcript out without a summary, and says so.
     fn last_resort(&mut self, why: &str) {
-        let covers = self.state.transcript.answered_len();
+        let covers = self.coverable();
         let text = format!(
             "{covers} messages stood here and no longer fit; no summary of them could be made ({why}). All of \
              them are kept: history_search, history_expand and recall find them."
@@ -200,7 +222,7 @@ impl Agent {
         model: Option<Arc<str>>,
         usage: Option<Usage>,
     ) {
-        debug_assert!(!matches!(self.state.phase, Phase::Waiting(_)), "a wait's call has no result yet");
+        debug_assert!(covers <= self.coverable(), "what has no answer yet is not summarised");
         let covered = self.state.transcript.chain_over(covers);
         let number = self.state.summaries + 1;
         self.record(Record::Compacted { number, covers, covered, prompt, summary, model, usage });

@@ -9,6 +9,7 @@ use super::frame::{self, Selection};
 use super::live::{Batch, Loading, Plan, Purpose, Then};
 use super::render;
 use crate::config::ChannelSettings;
+use crate::context::prefix::Facts;
 use crate::event::{Body, Header, Priority, SourceKind};
 use crate::ids::Fence;
 use crate::input::Command;
@@ -38,6 +39,7 @@ impl Agent {
                 self.end_wait(WaitEnd::TimedOut);
                 true
             }
+            Phase::Waiting(_) => self.advance_summary(),
             Phase::Resting { timed_out: true, .. } => {
                 self.open(TurnCause::WaitTimedOut);
                 true
@@ -46,7 +48,7 @@ impl Agent {
                 let quiet = *quiet;
                 self.advance_summary() || (!quiet && self.advance_idle())
             }
-            Phase::Waiting(_) | Phase::Turn(_) => false,
+            Phase::Turn(_) => false,
         }
     }
 
@@ -154,7 +156,7 @@ impl Agent {
         }
         let model = self.model_at_hand();
         if selection.events.is_empty() && self.prefix_cause(&model).is_none() {
-            return self.loaded(purpose, selection, &[], &[]);
+            return self.loaded(purpose, selection, &[], None);
         }
         let fence = self.fence();
         let events = selection.bodies();
@@ -162,31 +164,34 @@ impl Agent {
         self.live.loading = Some(Loading { fence, selection, purpose });
     }
 
-    pub(super) fn handle_loaded(&mut self, fence: Fence, bodies: Vec<Body>, pinned: Vec<Arc<str>>) {
+    pub(super) fn handle_loaded(&mut self, fence: Fence, bodies: Vec<Body>, facts: &Facts) {
         match self.live.loading.take_if(|loading| loading.fence == fence) {
-            Some(loading) => self.loaded(loading.purpose, loading.selection, &bodies, &pinned),
+            Some(loading) => self.loaded(loading.purpose, loading.selection, &bodies, Some(facts)),
             None => self.drop_late("bodies for a frame"),
         }
     }
 
-    fn loaded(&mut self, purpose: Purpose, selection: Selection, bodies: &[Body], pinned: &[Arc<str>]) {
+    fn loaded(&mut self, purpose: Purpose, selection: Selection, bodies: &[Body], facts: Option<&Facts>) {
+        // Where nothing was loaded, nothing is known to have changed.
+        let facts = facts.unwrap_or(self.state.prefix.known());
+        let facts = Facts { date: render::date(self.now()), ..facts.clone() };
         if let Some(cause) = self.prefix_cause(&self.model_at_hand()) {
-            self.make_prefix(cause, pinned);
+            self.make_prefix(cause, &facts);
         }
         match purpose {
             Purpose::Prefix => {}
-            Purpose::Add => self.make_frame(&selection, bodies, true),
-            Purpose::Open(cause) => self.start_turn(cause, &selection, bodies),
+            Purpose::Add => self.make_frame(&selection, bodies, None),
+            Purpose::Open(cause) => self.start_turn(cause, &selection, bodies, &facts),
         }
     }
 
-    fn start_turn(&mut self, cause: TurnCause, selection: &Selection, bodies: &[Body]) {
+    fn start_turn(&mut self, cause: TurnCause, selection: &Selection, bodies: &[Body], facts: &Facts) {
         let plan = self.live.plan.take().unwrap_or_else(|| self.configured_plan());
         self.live.batch = Batch::New;
         self.live.idle_at = None;
         let has_frame = !selection.is_empty();
         if has_frame {
-            self.make_frame(selection, bodies, false);
+            self.make_frame(selection, bodies, Some(facts));
         }
         self.record(Record::TurnStarted {
             turn: self.state.last_turn.next(),
@@ -198,26 +203,26 @@ impl Agent {
         });
     }
 
-    fn make_frame(&mut self, selection: &Selection, bodies: &[Body], addition: bool) {
+    /// Makes an opening frame, whose note tells what changed of the facts; without facts, an addition.
+    fn make_frame(&mut self, selection: &Selection, bodies: &[Body], facts: Option<&Facts>) {
         for fold in &selection.folds {
             self.record(Record::Folded { events: fold.events.clone() });
         }
-        let today = render::date(self.now());
-        let date = (!addition && self.state.told_date.as_ref() != Some(&today)).then_some(today);
         let surroundings = render::Surroundings {
             interrupted_by: self.state.interrupted_by.as_deref(),
-            date: date.as_deref(),
-            instructions: if addition { Vec::new() } else { self.due_instructions(selection) },
+            note: facts.and_then(|facts| self.state.prefix.note(facts)),
+            instructions: if facts.is_none() { Vec::new() } else { self.due_instructions(selection) },
         };
-        let text = render::frame(&self.state, selection, bodies, &surroundings).into();
+        let text = render::frame(&self.state, selection, bodies, surroundings).into();
         self.record(Record::FrameMade {
             frame: self.state.last_frame.next(),
-            addition,
+            addition: facts.is_none(),
             events: selection.events.iter().map(|header| header.id).collect(),
             context: frame::context(&selection.events),
             audience: frame::audience(&selection.events),
             text,
-            date,
+            date: None,
+            told: facts.and_then(|facts| self.state.prefix.news(facts)).map(Box::new),
         });
     }
 

@@ -1,9 +1,8 @@
 //! The prefix: what every request of a generation begins with, byte for byte (`C-PFX-1`, `B-ID-1`).
 
-use std::sync::Arc;
-
 use super::Agent;
 use crate::config::Config;
+use crate::context::prefix::Facts;
 use crate::model::ToolDefinition;
 use crate::record::{BreakCause, Record};
 
@@ -17,20 +16,22 @@ impl Agent {
         let other_model = || last.is_some_and(|last| last != model);
         let other_effort = || last.is_some() && transcript.effort != self.effort_at_hand();
         self.state
-            .stale_prefix
+            .prefix
+            .due()
             .or_else(|| self.live.tools_changed.then_some(BreakCause::Tools))
             .or_else(|| other_model().then_some(BreakCause::Model))
             .or_else(|| other_effort().then_some(BreakCause::Effort))
     }
 
-    pub(super) fn make_prefix(&mut self, cause: BreakCause, pinned: &[Arc<str>]) {
+    pub(super) fn make_prefix(&mut self, cause: BreakCause, facts: &Facts) {
         let soul = self.state.soul.as_ref().unwrap_or(&self.config.soul);
-        let system = system_prompt(self.config.agent.as_str(), soul, pinned);
+        let system = system_prompt(self.config.agent.as_str(), soul, facts);
         self.record(Record::PrefixMade {
-            generation: self.state.transcript.generation.next(),
+            generation: self.state.prefix.generation().next(),
             cause,
             system: system.into(),
             tools: tool_list(&self.config).into(),
+            facts: Box::new(Facts { date: String::new(), ..facts.clone() }),
         });
         self.live.tools_changed = false;
     }
@@ -38,7 +39,7 @@ impl Agent {
     /// Finds out whether this process has other actions than the prefix in force offers. Descriptions alone
     /// break nothing: the old bytes are sent until something else does.
     pub(super) fn check_tools(&mut self) {
-        if self.state.stale_prefix.is_some() {
+        if self.state.prefix.due().is_some() {
             return;
         }
         let offered: Vec<ToolDefinition> =
@@ -54,12 +55,26 @@ impl Agent {
     }
 }
 
-/// The system prompt: the soul, how to live here, and what is pinned. No clock is in it.
-fn system_prompt(name: &str, soul: &str, pinned: &[Arc<str>]) -> String {
+/// The system prompt: the soul, how to live here, and the facts but for the date. No clock is in it.
+fn system_prompt(name: &str, soul: &str, facts: &Facts) -> String {
     let mut text = format!("{}\n\n{}", soul.trim_end(), INSTRUCTIONS.replace("{{name}}", name));
-    for memory in pinned {
+    for (_, memory) in &facts.memory {
         text.push_str("\n- ");
         text.push_str(&memory.replace('\n', "\n  "));
+    }
+    let mut section = |heading: &str, body: &str| {
+        if !body.is_empty() {
+            text.push_str(&format!("\n\n# {heading}\n\n{}", body.trim_end()));
+        }
+    };
+    section("Mode", &facts.mode_text);
+    section("Plan", &facts.plan);
+    section("Personality", &facts.personality);
+    for (path, body) in &facts.instructions {
+        section(path, body);
+    }
+    for (server, body) in &facts.mcp {
+        section(server, body);
     }
     text
 }

@@ -12,7 +12,8 @@ use crate::time::Timestamp;
 /// What a frame says besides its events.
 pub(super) struct Surroundings<'a> {
     pub(super) interrupted_by: Option<&'a str>,
-    pub(super) date: Option<&'a str>,
+    /// What has changed since the model was told.
+    pub(super) note: Option<Block>,
     /// How channels want to be used, by instance name.
     pub(super) instructions: Vec<(&'a str, &'a str)>,
 }
@@ -25,7 +26,7 @@ pub(super) fn frame(
     state: &State,
     selection: &Selection,
     bodies: &[Body],
-    surroundings: &Surroundings<'_>,
+    surroundings: Surroundings<'_>,
 ) -> String {
     let mut blocks = Vec::new();
     if let Some(by) = surroundings.interrupted_by {
@@ -65,9 +66,7 @@ pub(super) fn frame(
             .iter()
             .map(|(channel, text)| Block::new(Name::Instructions).attr("channel", &**channel).text(&**text)),
     );
-    if let Some(date) = surroundings.date {
-        blocks.push(Block::new(Name::SessionNote).text(format!("Today is {date}.")));
-    }
+    blocks.extend(surroundings.note);
     render(&blocks)
 }
 
@@ -82,7 +81,7 @@ pub(super) fn instructions(text: &str) -> Arc<str> {
 }
 
 /// The day of an instant in UTC, as a note tells it.
-pub(super) fn date(at: Timestamp) -> Arc<str> {
+pub(super) fn date(at: Timestamp) -> String {
     at.to_string().split('T').next().unwrap_or_default().into()
 }
 

@@ -107,7 +107,7 @@ impl Agent {
         let transcript = &self.state.transcript;
         self.record(Record::StepRequested {
             step,
-            generation: transcript.generation,
+            generation: self.state.prefix.generation(),
             messages: transcript.messages().len(),
             chain: transcript.chain(),
             model,
@@ -175,7 +175,7 @@ impl Agent {
     /// Compares a request with the one before it in its lane; a break that no new prefix declares is recorded
     /// (`C-PFX-1`). Answers where it leaves out reasoning that was sent before.
     fn prove(&mut self, request: &Request, is_summary: bool) -> Option<Difference> {
-        let generation = self.state.transcript.generation;
+        let generation = self.state.prefix.generation();
         let mut sent = request.clone();
         if is_summary {
             // What asks for the summary stands in no later request.
@@ -183,7 +183,7 @@ impl Agent {
         }
         let before = self.live.lanes.insert(request.model.clone(), (generation, sent));
         // A prefix that is due has declared the break already.
-        let is_declared = self.state.stale_prefix.is_some();
+        let is_declared = self.state.prefix.due().is_some();
         let (_, mut before) = before.filter(|(sent_in, _)| *sent_in == generation && !is_declared)?;
         if is_summary {
             // It covers what was answered; what was not follows the summary.

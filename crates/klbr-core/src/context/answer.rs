@@ -18,6 +18,8 @@ pub enum Answer {
     Output(Output),
     /// An earlier result again.
     Recall(Recall),
+    /// A memory that the agent itself changed.
+    Remembered(Remembered),
 }
 
 impl Answer {
@@ -39,6 +41,7 @@ impl Answer {
             Answer::Patch(patch) => patch.changes.iter().map(Change::gist).collect::<Vec<_>>().join(", "),
             Answer::Output(output) => output.text.clone(),
             Answer::Recall(recall) => format!("recalled {}", recall.target),
+            Answer::Remembered(remembered) => remembered.text.clone(),
         }
     }
 }
@@ -137,4 +140,15 @@ pub struct Recall {
     pub offset: Option<u64>,
     /// How many lines are asked for; as many as one recall shows by default.
     pub limit: Option<u64>,
+}
+
+/// A memory that the agent itself changed: it needs no note about what this result says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remembered {
+    /// The memory's number.
+    pub id: u64,
+    /// What it says from now on, if it is pinned.
+    pub pinned: Option<String>,
+    /// What the model is told.
+    pub text: String,
 }

@@ -12,8 +12,9 @@ use serde_json::Value;
 
 use super::insertion::{self, Insertion, Stored};
 use super::read;
+use super::stub;
 use super::table::table;
-use super::{Answer, Dedupe, Limits, Output, Read, ResultId};
+use super::{Answer, Dedupe, Limits, Output, Read, Remembered, ResultId};
 use crate::hash::Hash;
 
 /// What the context remembers of the results inserted so far. Part of an agent's checkpoint.
@@ -89,6 +90,13 @@ pub enum Trace {
     Listing {
         /// The hash of what was asked and answered.
         key: Hash,
+    },
+    /// A memory that the agent itself changed.
+    Remembered {
+        /// The memory's number.
+        memory: u64,
+        /// What it says from now on, if it is pinned.
+        pinned: Option<String>,
     },
 }
 
@@ -182,6 +190,10 @@ impl Hygiene {
             Answer::Patch(patch) => insertion::patch(id, patch, limits),
             Answer::Output(output) => self.plan_output(id, output, limits),
             Answer::Recall(recall) => insertion::recall(id, recall, limits),
+            Answer::Remembered(Remembered { id: memory, pinned, text }) => {
+                let trace = Trace::Remembered { memory: *memory, pinned: pinned.clone() };
+                insertion::capped(format!("[{id}]\n"), text, Entry { id, trace }, limits)
+            }
         }
     }
 
@@ -189,7 +201,8 @@ impl Hygiene {
     pub fn apply(&mut self, entry: &Entry) {
         self.last = self.last.max(entry.id.number());
         match &entry.trace {
-            Trace::Plain => {}
+            // What is remembered is the prefix's business.
+            Trace::Plain | Trace::Remembered { .. } => {}
             Trace::Read(row) => {
                 Arc::make_mut(&mut self.seen.0).insert(row.file.clone(), row.hash);
                 self.reads.entry(row.file.clone()).or_default().push(row.clone());
@@ -243,10 +256,7 @@ impl Hygiene {
         let shown = read::show(answer, id, limits);
         let glimpse = Trace::Glimpse { file: answer.file.clone(), hash: shown.hash };
         if let Some(earlier) = shown.row.as_ref().and_then(|row| self.earlier(row)) {
-            let text = format!(
-                "{} Unchanged since {}, which already shows lines {}-{}.",
-                shown.header, earlier.id, earlier.from, earlier.to
-            );
+            let text = format!("{} {}", shown.header, stub::unchanged(earlier));
             let stored = Stored::Apart(shown.whole.unwrap_or(shown.body));
             return Insertion { text, entry: Entry { id, trace: glimpse }, stored };
         }
@@ -278,7 +288,7 @@ impl Hygiene {
             Dedupe::SameResult => {
                 let key = listing_key(output);
                 if let Some(earlier) = self.listings.get(&key) {
-                    let text = format!("[{id}] Same result as {earlier}.");
+                    let text = format!("[{id}] {}", stub::same(*earlier));
                     let stored = Stored::Apart(output.text.clone());
                     return Insertion { text, entry: Entry { id, trace: Trace::Plain }, stored };
                 }

@@ -53,6 +53,9 @@ impl Record {
             | Record::WaitEntered { .. }
             | Record::WaitEnded { .. }
             | Record::Decided { .. }
+            | Record::ObserverAdvanced { .. }
+            | Record::Scheduled { .. }
+            | Record::ScheduleKept { .. }
             | Record::LateDropped { .. }
             | Record::ClockHeld { .. }
             | Record::Recovered => Vec::new(),
@@ -99,6 +102,9 @@ impl Record {
             Record::TurnEnded { .. } => "turn_ended",
             Record::DeadLettered { .. } => "dead_lettered",
             Record::Decided { .. } => "decided",
+            Record::ObserverAdvanced { .. } => "observer_advanced",
+            Record::Scheduled { .. } => "scheduled",
+            Record::ScheduleKept { .. } => "schedule_kept",
             Record::LateDropped { .. } => "late_dropped",
             Record::ClockHeld { .. } => "clock_held",
             Record::Recovered => "recovered",

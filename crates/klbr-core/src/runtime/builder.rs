@@ -15,6 +15,7 @@ use super::model::Model;
 use super::policy::Policy;
 use super::probe::Probe;
 use super::store::Store;
+use super::surroundings::Surroundings;
 use super::tool::{AnyTool, Tool};
 use super::tools::{HistoryExpand, HistorySearch, MemoryTool, Recall};
 use crate::agent::wait_tool;
@@ -44,6 +45,7 @@ pub struct AgentBuilder {
     tools: Vec<Arc<dyn AnyTool>>,
     channels: Vec<Arc<dyn Channel>>,
     policy: Option<Arc<dyn Policy>>,
+    surroundings: Option<Arc<dyn Surroundings>>,
     clock: Arc<dyn Clock>,
     probe: Option<Arc<dyn Probe>>,
 }
@@ -77,6 +79,7 @@ impl AgentBuilder {
             tools: Vec::new(),
             channels: Vec::new(),
             policy: None,
+            surroundings: None,
             clock: Arc::new(SystemClock),
             probe: None,
         };
@@ -102,6 +105,13 @@ impl AgentBuilder {
     pub fn policy(mut self, policy: impl Policy) -> Self {
         self.config.bound = policy.slots();
         self.policy = Some(Arc::new(policy));
+        self
+    }
+
+    /// Has it told what its host knows and may change: modes, instruction files, a plan.
+    #[must_use]
+    pub fn surroundings(mut self, surroundings: impl Surroundings) -> Self {
+        self.surroundings = Some(Arc::new(surroundings));
         self
     }
 
@@ -137,6 +147,7 @@ impl AgentBuilder {
             tools,
             channels,
             policy: self.policy,
+            surroundings: self.surroundings,
             clock: self.clock,
             probe: self.probe,
         };

@@ -19,6 +19,7 @@ use super::model::Model;
 use super::policy::Policy;
 use super::probe::{Point, Probe};
 use super::store::{Checkpoint, Commit, Store, StoreError};
+use super::surroundings::Surroundings;
 use super::tool::AnyTool;
 use crate::agent::{Agent, RestoreError};
 use crate::config::Config;
@@ -50,6 +51,7 @@ pub(super) struct Ports {
     pub(super) tools: HashMap<Arc<str>, Arc<dyn AnyTool>>,
     pub(super) channels: HashMap<Arc<str>, Arc<dyn Channel>>,
     pub(super) policy: Option<Arc<dyn Policy>>,
+    pub(super) surroundings: Option<Arc<dyn Surroundings>>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) probe: Option<Arc<dyn Probe>>,
 }

@@ -1,5 +1,6 @@
 //! The handle: what an embedder, a CLI or an adapter does with a running agent.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::sync::{broadcast, mpsc, oneshot};
@@ -11,6 +12,7 @@ use crate::action::Conversations;
 use crate::event::{Control, EventError, NewEvent};
 use crate::ids::{AgentName, EventId, Seq};
 use crate::ledger::Ledger;
+use crate::policy::Observed;
 use crate::status::{Attended, Status, Waiting};
 use crate::update::Update;
 
@@ -57,6 +59,8 @@ pub(super) enum Request {
     Waiting { limit: usize, reply: oneshot::Sender<Vec<Waiting>> },
     Attention { limit: usize, reply: oneshot::Sender<Vec<Attended>> },
     Conversations(oneshot::Sender<Conversations>),
+    Observed { observed: Box<Observed>, reply: oneshot::Sender<Result<(), AdmitError>> },
+    Observers(oneshot::Sender<BTreeMap<Arc<str>, Seq>>),
     Soul(oneshot::Sender<Arc<str>>),
     Shutdown(oneshot::Sender<()>),
 }
@@ -183,6 +187,30 @@ impl AgentHandle {
     /// Fails when the agent has stopped.
     pub async fn attention(&self, limit: usize) -> Result<Vec<Attended>, Stopped> {
         self.ask(|reply| Request::Attention { limit, reply }).await
+    }
+
+    /// Takes an observer's report in; when this returns, its cursor and what it wanted done are durable
+    /// together. A report through a record that it has dealt with before changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the report would admit an event that preempts, when the store fails, or when the agent has
+    /// stopped; nothing is kept then.
+    pub async fn observed(&self, observed: Observed) -> Result<(), AdmitError> {
+        observed.validate()?;
+        let observed = Box::new(observed);
+        let (reply, answer) = oneshot::channel();
+        self.requests.send(Request::Observed { observed, reply }).await.map_err(|_| AdmitError::Stopped)?;
+        answer.await.unwrap_or(Err(AdmitError::Stopped))
+    }
+
+    /// How far each observer has come: the last record that it has dealt with.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the agent has stopped.
+    pub async fn observers(&self) -> Result<BTreeMap<Arc<str>, Seq>, Stopped> {
+        self.ask(Request::Observers).await
     }
 
     /// The conversations that have an alias.

@@ -116,8 +116,16 @@ pub struct Hit {
     pub score: f64,
 }
 
+/// Whether a tag says where a memory belongs, as in `conversation:d1` (`C-MEM`).
+pub fn is_scope(tag: &str) -> bool {
+    SCOPES.iter().any(|scope| tag.len() > scope.len() && tag.starts_with(scope))
+}
+
+/// What a tag of a memory begins with.
+pub(super) const SCOPES: [&str; 6] = ["source:", "conversation:", "guild:", "channel:", "thread:", "author:"];
+
 /// One remembered text (`C-MEM`).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Memory {
     /// Its number within the agent, from 1, never reused.
     pub id: u64,
@@ -127,7 +135,8 @@ pub struct Memory {
     pub tags: Vec<Arc<str>>,
     /// Whether it stands in every prefix made from here on.
     pub pinned: bool,
-    /// When it was made or last changed.
+    /// When it was made or last changed, in UTC milliseconds.
+    #[schemars(with = "i64")]
     pub at: Timestamp,
 }
 

@@ -12,10 +12,12 @@ use super::{
 };
 use crate::action::{End, FailureKind};
 use crate::attention::Decision;
+use crate::context::Trace;
+use crate::context::prefix::{Facts, Topic};
 use crate::event::{Header, SourceKind};
 use crate::ids::{ActionId, EventId};
 use crate::ledger::Fate;
-use crate::model::Message;
+use crate::model::{Failure, Message};
 use crate::policy::NudgeKind;
 use crate::record::{
     Audience, BreakCause, CallResult, Delivered, Move, Record, Stamped, TurnCause, TurnEnd, WaitEnd,
@@ -111,16 +113,16 @@ impl State {
                     self.inbox.remove(*event).ok_or("the event does not wait")?;
                 }
             }
-            Record::PrefixMade { generation, system, tools, .. } => {
-                self.transcript.generation = *generation;
+            Record::PrefixMade { cause, system, tools, facts, .. } => {
+                self.prefix.renew(*cause);
+                self.prefix.made(facts);
                 self.transcript.system = system.clone();
                 self.transcript.tools = tools.clone();
-                self.stale_prefix = None;
             }
             Record::SoulChanged { epoch, text } => {
                 self.epoch = *epoch;
                 self.soul = Some(text.clone());
-                self.stale_prefix.get_or_insert(BreakCause::Instructions);
+                self.prefix.renew(BreakCause::Instructions);
             }
             Record::Activated { epoch, manifest, bound, soul } => {
                 self.epoch = *epoch;
@@ -128,16 +130,15 @@ impl State {
                 self.bound = Some(Arc::new(bound.clone()));
                 if let Some(soul) = soul.as_ref().filter(|&soul| self.soul.as_ref() != Some(soul)) {
                     self.soul = Some(soul.clone());
-                    self.stale_prefix.get_or_insert(BreakCause::Instructions);
+                    self.prefix.renew(BreakCause::Instructions);
                 }
             }
             Record::Reset => {
                 self.transcript.replace(Vec::new(), 0);
                 self.hygiene.take_back(|_| true);
-                self.stale_prefix = Some(BreakCause::Reset);
+                self.prefix.renew(BreakCause::Reset);
                 self.compaction = Compaction::default();
                 self.interrupted_by = None;
-                self.told_date = None;
                 self.idle_waits = 0;
                 self.still_open.clear();
                 self.batches.clear();
@@ -160,10 +161,14 @@ impl State {
                     self.compaction.attempts = 0;
                 }
             }
-            Record::FrameMade { frame, addition, events, context, audience, text, date } => {
+            Record::FrameMade { frame, addition, events, context, audience, text, date, told } => {
                 self.last_frame = *frame;
-                if date.is_some() {
-                    self.told_date.clone_from(date);
+                if let Some(date) = date {
+                    let facts = Facts { date: date.to_string(), ..Facts::default() };
+                    self.prefix.heard(Topic::Date, &facts);
+                }
+                if let Some(told) = told {
+                    told.topics.iter().for_each(|topic| self.prefix.heard(*topic, &told.facts));
                 }
                 let mut headers = Vec::new();
                 for event in events {
@@ -231,8 +236,9 @@ impl State {
             }
             Record::StepSampled { step, message, finish, usage } => {
                 if let Some(usage) = usage {
-                    self.transcript.calibrate(usage.input);
+                    self.transcript.calibrate(*usage);
                 }
+                self.compaction.overflowed = false;
                 let turn = self.turn_mut()?;
                 turn.wrote |= !message.text.trim().is_empty();
                 turn.called |= !message.calls.is_empty();
@@ -253,6 +259,10 @@ impl State {
                 self.transcript.accept();
             }
             Record::SamplingFailed { failure, retry_at: next, .. } => {
+                if let Failure::ContextOverflow { limit, .. } = failure {
+                    self.compaction.overflowed = true;
+                    self.transcript.learn_limit(*limit);
+                }
                 let turn = self.turn_mut()?;
                 match &mut turn.stage {
                     Stage::Sampling { failures, refusals, retry_at, .. } => {
@@ -424,8 +434,17 @@ impl State {
                 // A step's results are inserted together: those at the end are the newest there are.
                 let last = self.hygiene.last().map_or(0, |id| id.number());
                 self.hygiene.take_back(|id| id.number() + results > last);
-                self.stale_prefix = Some(BreakCause::Refused);
+                self.prefix.renew(BreakCause::Refused);
                 self.turn_mut()?.events.clear();
+            }
+            Record::ObserverAdvanced { observer, through, .. } => {
+                self.observers.insert(observer.clone(), *through);
+            }
+            Record::Scheduled { at, key, text } => {
+                self.schedule.insert((*at, key.clone()), text.clone());
+            }
+            Record::ScheduleKept { at, key } => {
+                self.schedule.remove(&(*at, key.clone())).ok_or("it was not scheduled")?;
             }
             Record::Decided { .. }
             | Record::LateDropped { .. }
@@ -459,6 +478,9 @@ impl State {
         end: Option<End>,
     ) -> Result<(), &'static str> {
         self.hygiene.apply(&result.entry());
+        if let Trace::Remembered { memory, pinned } = &result.trace {
+            self.prefix.remembered(*memory, pinned.as_deref());
+        }
         let ran = !matches!(&end, Some(End::Failed { why: FailureKind::NotRun | FailureKind::Invalid }));
         let call = self.call_mut(action)?;
         let (name, arguments) = (call.name.clone(), call.arguments.clone());

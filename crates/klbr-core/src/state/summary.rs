@@ -51,9 +51,8 @@ impl State {
         if let Some(last) = self.hygiene.last() {
             self.hygiene.compacted(last);
         }
-        self.stale_prefix = Some(BreakCause::Compaction);
+        self.prefix.renew(BreakCause::Compaction);
         self.compaction = Compaction::default();
-        self.told_date = None;
         self.still_open.clear();
         self.batches.clear();
         Ok(())

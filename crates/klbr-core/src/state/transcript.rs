@@ -6,13 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::reasoning;
 use crate::hash::Hash;
-use crate::ids::Generation;
-use crate::model::Message;
+use crate::model::{Message, Usage};
 
 /// A prefix and what follows it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Transcript {
-    pub(crate) generation: Generation,
     pub(crate) system: Arc<str>,
     pub(crate) tools: Arc<str>,
     /// The model of the last turn, whose cache the transcript is warm in.
@@ -26,10 +24,15 @@ pub(crate) struct Transcript {
     bytes: usize,
     /// Tokens per 1,000 bytes, as the provider last counted a request.
     pub(crate) tokens_per_kb: Option<u32>,
+    /// The context of a model as its provider told it in a refusal.
+    limit: Option<(Arc<str>, u64)>,
 }
 
 /// What a token is taken for before a provider has counted: 3.5 bytes.
 const DEFAULT_TOKENS_PER_KB: u32 = 286;
+
+/// A context that no provider has: less would not hold the prompt.
+const LEAST_CONTEXT: u64 = 1_024;
 
 impl Transcript {
     pub(crate) fn messages(&self) -> &[Message] {
@@ -80,16 +83,31 @@ impl Transcript {
         (bytes as u64 * u64::from(per_kb)).div_ceil(1000)
     }
 
-    /// Learns what a token is from a request that a provider counted. Absurd counts teach nothing.
-    pub(crate) fn calibrate(&mut self, input_tokens: u64) {
+    /// Learns what a token is from a request that a provider counted. Absurd counts teach nothing: none is so good
+    /// that the estimate falls below half of the usual one, past which a context would overflow unforeseen.
+    pub(crate) fn calibrate(&mut self, usage: Usage) {
         let bytes = (self.system.len() + self.tools.len() + self.bytes) as u64;
         if bytes < 200 {
             return;
         }
-        let per_kb = input_tokens.saturating_mul(1000) / bytes;
-        if (60..=1500).contains(&per_kb) {
+        // Some count what they had cached apart.
+        let cached = usage.cached.filter(|cached| *cached > usage.input).unwrap_or(0);
+        let per_kb = usage.input.saturating_add(cached).saturating_mul(1000) / bytes;
+        if (u64::from(DEFAULT_TOKENS_PER_KB / 2)..=1_000).contains(&per_kb) {
             self.tokens_per_kb = Some(per_kb as u32);
         }
+    }
+
+    /// Learns how large the context is from a refusal of the last turn's model. Absurd limits teach nothing.
+    pub(crate) fn learn_limit(&mut self, limit: Option<u64>) {
+        if let (Some(limit), Some(model)) = (limit.filter(|limit| *limit >= LEAST_CONTEXT), &self.model) {
+            self.limit = Some((model.clone(), limit));
+        }
+    }
+
+    /// The context of a model as far as a refusal has told it.
+    pub(crate) fn limit(&self, model: &str) -> Option<u64> {
+        self.limit.as_ref().filter(|(of, _)| &**of == model).map(|(_, limit)| *limit)
     }
 
     /// The messages as a request carries them: reasoning goes back during its turn and not after.
@@ -112,6 +130,12 @@ impl Transcript {
     pub(crate) fn answered_len(&self) -> usize {
         let is_answered = |message: &Message| !matches!(message, Message::User { .. });
         self.messages.iter().rposition(is_answered).map_or(0, |last| last + 1)
+    }
+
+    /// Where the last message stands that started a turn; 0 when none did.
+    pub(crate) fn last_opening(&self) -> usize {
+        let opens = |message: &Message| matches!(message, Message::User { starts_turn: true, .. });
+        self.messages.iter().rposition(opens).unwrap_or(0)
     }
 
     /// The hash chain over the first `count` messages.

@@ -1,11 +1,13 @@
-//! Activations: epochs, what they bind, and what a running turn keeps (`C-SOUL`).
+//! Activations: epochs, what they bind, and what a running turn keeps (`C-SOUL`); observers and schedules.
 
 use std::time::Duration;
 
 use expect_test::expect;
 use klbr_core::action::Outcome;
 use klbr_core::event::{Control, Priority};
-use klbr_core::policy::{Activation, Answer, HookFailure, Slot, Verdict};
+use klbr_core::ids::Seq;
+use klbr_core::input::Input;
+use klbr_core::policy::{Activation, Answer, HookFailure, HostCommand, Observed, Slot, Verdict};
 
 use super::{WAIT, check, check_with};
 
@@ -300,6 +302,76 @@ fn policy_may_let_a_turn_have_more_steps() {
               | user: <nudge>
               |   The limit of 2 steps is reached. Other actions will not be run in this turn any more: say what is done and what is not, where it matters to someone, then wait.
               |   </nudge>
+        "#]],
+    );
+}
+
+#[test]
+fn an_observers_wishes_are_recorded_with_its_cursor_once() {
+    check(
+        |s| {
+            s.operator("hi");
+            s.says("", &[WAIT]);
+            let report = |s: &mut super::Script, through, commands| {
+                s.note(&format!("an observer reports through {through}"));
+                let observed =
+                    Observed { observer: "tidy".into(), through: Seq(through), commands, gave_up: None };
+                assert_eq!(observed.validate(), Ok(()));
+                s.handle(Input::Observed { observed: Box::new(observed) });
+            };
+            let admit =
+                || HostCommand::Admit { text: "three turns today".into(), priority: Priority::Ambient };
+            let at = s.now + Duration::from_secs(30);
+            let schedule = HostCommand::Schedule { at, text: "look again".into() };
+            report(s, 4, vec![admit(), schedule]);
+            s.note("the same report again, and one of what has not happened");
+            report(s, 4, vec![admit()]);
+            report(s, 400, vec![admit()]);
+            s.crash();
+            s.pass(30);
+            s.show_request(2);
+            s.note(&format!("{:?}", s.agent.observers()));
+        },
+        expect![[r#"
+            operator: hi
+              admitted E1 Operator
+              prefix_made G1 First
+              frame_made F1 [E1]
+              turn_started T1 Events
+              step_requested 1.1
+              → sample
+            model: "" wait_and_continue
+              step_sampled 1.1
+              wait_entered 1.1.1 60 s
+              turn_ended T1 NothingDelivered returned 0
+            an observer reports through 4
+              admitted E2 Ambient
+              scheduled tidy:4:1
+              observer_advanced tidy through 4
+            the same report again, and one of what has not happened
+            an observer reports through 4
+              late_dropped a report of tidy through record 4
+            an observer reports through 400
+              late_dropped a report of tidy through record 400
+            crash
+              recovered
+            30 s pass
+              admitted E3 Directed
+              schedule_kept tidy:4:1
+              wait_ended "Woken after 30s by timer schedule. It is 2025-11-05T00:00:30Z."
+              frame_made F2 [E3 E2]
+              turn_started T2 Events
+              step_requested 2.1
+              → sample
+              | tool: [#0001]
+              |   Woken after 30s by timer schedule. It is 2025-11-05T00:00:30Z.
+              | user: <channel source="schedule" kind="timer">
+              |   <message id="E3" ref="tidy:4:1" time="2025-11-05T00:00:30Z">look again</message>
+              |   </channel>
+              |   <channel source="tidy" kind="job">
+              |   <message id="E2" ref="tidy:4:0" time="2025-11-05T00:00:00Z">three turns today</message>
+              |   </channel>
+            {"tidy": Seq(4)}
         "#]],
     );
 }

@@ -44,6 +44,8 @@ paths! {
     HISTORY = "/v1/agents/{name}/history";
     /// `GET`, `PUT`: the soul.
     SOUL = "/v1/agents/{name}/soul";
+    /// `GET`: what is remembered. `POST`: changes it.
+    MEMORY = "/v1/agents/{name}/memory";
     /// `POST`: ends the running turn.
     INTERRUPT = "/v1/agents/{name}/interrupt";
     /// `POST`: ends the running turn and stays quiet.

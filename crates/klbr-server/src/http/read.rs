@@ -138,7 +138,7 @@ pub(super) async fn soul(Living(agent): Living) -> Result<Json<Soul>, ApiError> 
     Ok(Json(Soul { text: agent.soul().await?.to_string() }))
 }
 
-fn limit(asked: Option<usize>, usual: usize, most: usize) -> Result<usize, ApiError> {
+pub(super) fn limit(asked: Option<usize>, usual: usize, most: usize) -> Result<usize, ApiError> {
     match asked {
         None => Ok(usual),
         Some(limit) if (1..=most).contains(&limit) => Ok(limit),

@@ -11,7 +11,7 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use klbr_core::ledger::Ledger;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use super::{Shared, control, openapi, read, stream, system, ws};
+use super::{Shared, control, memory, openapi, read, stream, system, ws};
 use crate::api::{self, path};
 
 /// The paths that need no token.
@@ -170,6 +170,17 @@ pub(super) fn routes() -> Vec<Route> {
             control::soul,
         )
         .body::<api::Soul>()
+        .admits(),
+        Route::new(get, path::MEMORY, "What is remembered", json::<api::Memories>(), memory::list)
+            .query::<api::MemoryQuery>(),
+        Route::new(
+            post,
+            path::MEMORY,
+            "Changes what is remembered; of what is pinned, the model is told in the next frame",
+            json::<api::Remembered>(),
+            memory::change,
+        )
+        .body::<api::MemoryEdit>()
         .admits(),
         Route::new(
             post,

@@ -145,9 +145,12 @@ async fn every_route_is_described_and_needs_the_token() {
         path::STATUS,
         path::LEDGER,
         path::INBOX,
+        path::ITEM,
+        path::MARK,
         path::RECORDS,
         path::HISTORY,
         path::SOUL,
+        path::MEMORY,
         path::INTERRUPT,
         path::STOP,
         path::RESET,
@@ -163,7 +166,7 @@ async fn every_route_is_described_and_needs_the_token() {
             let url = format!(
                 "http://{}{}",
                 client.addr,
-                path.replace("{name}", "klbr").replace("{action}", "1.1.1")
+                path.replace("{name}", "klbr").replace("{action}", "1.1.1").replace("{item}", "d1:1")
             );
             let (status, body) = read(client.http.request(method.clone(), url)).await;
             let expected = match path {

@@ -8,6 +8,7 @@ use super::Driver;
 use crate::event::{EventKey, NewEvent};
 use crate::ids::EventId;
 use crate::input::Input;
+use crate::policy::Observed;
 use crate::runtime::handle::{Admission, AdmitError, Request};
 
 /// Everyone who waits for one admission; those after the first offered the same happening again.
@@ -42,12 +43,25 @@ impl Driver {
                 Request::Waiting { limit, reply } => drop(reply.send(self.agent.waiting(limit))),
                 Request::Attention { limit, reply } => drop(reply.send(self.agent.attention(limit))),
                 Request::Conversations(reply) => drop(reply.send(self.agent.conversations().clone())),
+                Request::Observed { observed, reply } => {
+                    self.observe(*observed).await;
+                    drop(reply.send(self.poison.clone().map_or(Ok(()), |why| Err(AdmitError::Store(why)))));
+                }
+                Request::Observers(reply) => drop(reply.send(self.agent.observers().clone())),
                 Request::Soul(reply) => drop(reply.send(self.agent.soul())),
                 Request::Shutdown(reply) => self.stopping = Some(reply),
             }
         }
         if !offered.is_empty() {
             self.admit(offered).await;
+        }
+    }
+
+    /// Takes an observer's report in, and commits it.
+    async fn observe(&mut self, observed: Observed) {
+        if self.poison.is_none() {
+            self.handle(Input::Observed { observed: Box::new(observed) });
+            self.flush().await;
         }
     }
 

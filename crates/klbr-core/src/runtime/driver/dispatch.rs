@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 
 use super::{Arrival, Driver};
 use crate::action::{Attempt, Delivery, FailureKind, Outcome};
+use crate::context::prefix::Facts;
 use crate::ids::{ActionId, Epoch, EventId, Fence};
 use crate::input::{Command, Input};
 use crate::model::{Failure, Request};
@@ -49,15 +50,21 @@ impl Driver {
     fn load(&mut self, fence: Fence, events: Vec<EventId>) {
         let (store, agent) = (self.ports.store.clone(), self.ports.config.agent.clone());
         let arrivals = self.tasks.arrivals();
-        let on_panic = Input::Loaded { fence, bodies: Vec::new(), pinned: Vec::new() };
+        let surroundings = self.ports.surroundings.clone();
+        let on_panic = Input::Loaded { fence, bodies: Vec::new(), facts: Box::default() };
         self.tasks.spawn(fence, on_panic, async move {
             let loaded = async {
                 let bodies = store.bodies(&agent, &events).await?;
-                let pinned = store.pinned(&agent).await?;
-                Ok((bodies, pinned.into_iter().map(|memory| memory.text).collect()))
+                let mut facts = match surroundings {
+                    Some(surroundings) => surroundings.facts().await,
+                    None => Facts::default(),
+                };
+                let pinned = store.pinned(&agent).await?.into_iter();
+                facts.memory = pinned.map(|memory| (memory.id, memory.text.to_string())).collect();
+                Ok((bodies, Box::new(facts)))
             };
             let arrival = match loaded.await {
-                Ok((bodies, pinned)) => Arrival::Input(Input::Loaded { fence, bodies, pinned }),
+                Ok((bodies, facts)) => Arrival::Input(Input::Loaded { fence, bodies, facts }),
                 Err(error) => Arrival::StoreFailed(error),
             };
             send(&arrivals, arrival).await;

@@ -10,7 +10,8 @@ use serde::Deserialize;
 use super::history::store_failed;
 use crate::action::{Class, FailureKind, Outcome, Resource};
 use crate::block::escape;
-use crate::runtime::store::{Memory, MemoryChange};
+use crate::context::{Answer, Remembered};
+use crate::runtime::store::{Memory, MemoryChange, SCOPES, is_scope};
 use crate::runtime::tool::{CallContext, Tool};
 
 /// Adds, finds, changes and forgets memories.
@@ -42,9 +43,6 @@ enum Operation {
     Pin,
 }
 
-/// The prefixes that a tag may have: a scope says where a memory belongs.
-const SCOPES: [&str; 6] = ["source:", "conversation:", "guild:", "channel:", "thread:", "author:"];
-
 #[async_trait]
 impl Tool for MemoryTool {
     type Arguments = MemoryCall;
@@ -64,9 +62,7 @@ impl Tool for MemoryTool {
             |why: &str| Outcome::failed(FailureKind::Invalid, format!("Nothing was changed: {why}."));
         let tags: Option<Vec<Arc<str>>> =
             call.tags.map(|tags| tags.iter().map(|tag| tag.trim().into()).collect());
-        let illegal =
-            |tag: &&Arc<str>| !SCOPES.iter().any(|scope| tag.len() > scope.len() && tag.starts_with(scope));
-        if let Some(tag) = tags.iter().flatten().find(illegal) {
+        if let Some(tag) = tags.iter().flatten().find(|tag| !is_scope(tag)) {
             return refused(&format!("{tag:?} is no scope; a tag begins with one of {}", SCOPES.join(" ")));
         }
         let text: Option<Arc<str>> =
@@ -106,7 +102,12 @@ impl Tool for MemoryTool {
                     Operation::Forget => "Forgotten",
                     Operation::Add | Operation::Search | Operation::Update | Operation::Pin => "Remembered",
                 };
-                Outcome::confirmed(format!("{done}: {}", list(std::slice::from_ref(&memory))))
+                let is_pinned = memory.pinned && !matches!(call.operation, Operation::Forget);
+                Outcome::answered(Answer::Remembered(Remembered {
+                    id: memory.id,
+                    pinned: is_pinned.then(|| memory.text.to_string()),
+                    text: format!("{done}: {}", list(std::slice::from_ref(&memory))),
+                }))
             }
             Ok(None) => refused("there is no memory of that id"),
             Err(error) => store_failed(&error),

@@ -70,6 +70,7 @@ impl Script {
             audience: Vec::new(),
             text: format!("<channel>\n{text}\n</channel>").into(),
             date: None,
+            told: None,
         })
     }
 
