@@ -14,6 +14,8 @@ mod control;
 mod crash;
 #[path = "it/discord.rs"]
 mod discord;
+#[path = "it/discord_agent.rs"]
+mod discord_agent;
 #[path = "it/needle.rs"]
 mod needle;
 #[path = "it/operator.rs"]

@@ -8,6 +8,7 @@ use std::time::Duration;
 use klbr_core::runtime::{AdmitError, AgentHandle};
 use tokio::time::{Instant, sleep};
 
+use crate::backoff::Backoff;
 use crate::discord::Inner;
 use crate::http::{Failure, PAGE, Page};
 use crate::id::ChannelId;
@@ -18,10 +19,6 @@ use crate::pump::{Stopped, admit_fetched};
 const PATIENCE: Duration = Duration::from_secs(300);
 /// How long guilds have to say which channels have anything new, before every channel is asked.
 const SETTLE: Duration = Duration::from_secs(1);
-/// The first distance between two tries.
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-/// The longest distance.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// What came of fetching from one channel.
 enum Caught {
@@ -33,7 +30,7 @@ enum Caught {
 
 /// Fetches what may have been missed, whenever something may have been, until the agent stops.
 pub(crate) async fn run(inner: &Inner, handle: &AgentHandle) -> Stopped {
-    let mut pause = FIRST_PAUSE;
+    let mut backoff = Backoff::default();
     loop {
         let (private, others): (Vec<ChannelId>, Vec<ChannelId>) = {
             let world = inner.world();
@@ -41,7 +38,7 @@ pub(crate) async fn run(inner: &Inner, handle: &AgentHandle) -> Stopped {
             world.open_places().into_iter().partition(is_dm)
         };
         if private.is_empty() && others.is_empty() {
-            pause = FIRST_PAUSE;
+            backoff.reset();
             inner.gaps.notified().await;
             continue;
         }
@@ -62,8 +59,7 @@ pub(crate) async fn run(inner: &Inner, handle: &AgentHandle) -> Stopped {
             }
         }
         if !is_over {
-            sleep(pause.mul_f64(0.5 + fastrand::f64())).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            sleep(backoff.next()).await;
         }
     }
 }

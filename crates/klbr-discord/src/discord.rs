@@ -16,6 +16,7 @@ use klbr_core::time::Timestamp;
 use tokio::sync::{Notify, OnceCell, mpsc};
 use tokio::time::Instant;
 
+use crate::backoff::Backoff;
 use crate::conversations::{self, KnownConversation};
 use crate::gateway::{self, Fatal};
 use crate::http::{Failure, Http, TlsError, tls};
@@ -89,10 +90,10 @@ impl Discord {
     ///
     /// # Errors
     ///
-    /// Fails when no secure connection is possible on this machine and one is needed.
+    /// Fails when no secure connection is possible on this machine.
     pub fn new(settings: Settings, store: Arc<dyn Store>, agent: AgentName) -> Result<Self, TlsError> {
-        // The gateway's own client panics where there are no certificates, so that is found out before.
-        tls(true).or_else(|error| if is_plain(&settings) { tls(false) } else { Err(error) })?;
+        // The gateway's own client panics where there are no certificates, also for a plain address.
+        tls(true)?;
         let state = AdapterState::new(store, agent.clone(), settings.source.as_str());
         Ok(Discord(Arc::new(Inner {
             agent,
@@ -180,11 +181,6 @@ async fn stopped(handle: &AgentHandle) {
     }
 }
 
-fn is_plain(settings: &Settings) -> bool {
-    let is_ws = settings.gateway_url.as_deref().is_some_and(|url| url.starts_with("ws:"));
-    is_ws && settings.api_url.starts_with("http:")
-}
-
 /// The time, by this machine's clock.
 pub(crate) fn now() -> Timestamp {
     let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -215,7 +211,7 @@ impl Inner {
     /// Finds out who the bot is, for as long as Discord cannot be reached.
     async fn introduce(&self) -> Result<(), Fatal> {
         const PATIENCE: Duration = Duration::from_secs(60);
-        let mut pause = Duration::from_millis(250);
+        let mut backoff = Backoff::default();
         loop {
             match self.http.me(Instant::now() + PATIENCE).await {
                 Ok(Some(me)) => {
@@ -228,8 +224,7 @@ impl Inner {
                 Err(failure) if !failure.is_passing() => return Err(Fatal::Refused(failure.to_string())),
                 Err(failure) => tracing::warn!(%failure, "Discord does not say who the bot is: asking again"),
             }
-            tokio::time::sleep(pause.mul_f64(0.5 + fastrand::f64())).await;
-            pause = (pause * 2).min(Duration::from_secs(60));
+            tokio::time::sleep(backoff.next()).await;
         }
     }
 }

@@ -5,7 +5,6 @@
 //! where to resume after one refused connection, and resumes only where READY said. Refuses to read what is told:
 //! that is [`Intake`](crate::intake)'s, and admission the pump's, which never holds a connection up.
 
-mod backoff;
 mod connection;
 mod end;
 mod identify;
@@ -16,12 +15,12 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 use twilight_gateway::{ConfigBuilder, Intents, Session as Resumable, Shard, ShardId};
 
+use crate::backoff::Backoff;
 use crate::discord::Inner;
 use crate::http::Failure;
 use crate::kept::Session;
 use crate::payload::Read;
 use crate::pump::{Item, QUEUE};
-use backoff::Backoff;
 use connection::Connection;
 pub(crate) use end::End;
 pub use end::Fatal;
@@ -39,10 +38,12 @@ pub(crate) const INTENTS: Intents = Intents::GUILDS
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What Discord says of its gateway.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Plan {
     /// Where sessions begin.
     url: String,
+    /// What every shard is made with; it holds the certificates, so that they are loaded once.
+    config: twilight_gateway::Config<Now>,
     /// The shards of this process.
     shards: Vec<u32>,
     /// How many there are altogether.
@@ -81,7 +82,10 @@ pub(crate) async fn plan(inner: &Inner) -> Result<Plan, Fatal> {
         limit.number("remaining"),
         Duration::from_millis(limit.number("reset_after").unwrap_or_default()),
     );
-    Ok(Plan { url: without_query(&url), shards, total, gate })
+    let url = without_query(&url);
+    let token = format!("Bot {}", inner.settings.token.expose());
+    let config = ConfigBuilder::new(token, INTENTS).queue(Now).proxy_url(url.clone()).build();
+    Ok(Plan { url, config, shards, total, gate })
 }
 
 impl Plan {
@@ -112,12 +116,16 @@ pub(crate) async fn run(
         Position { session: kept.filter(|session| session.shards == plan.total), is_url_bad: false };
     let mut backoff = Backoff::default();
     loop {
-        if position.session.is_none() {
+        let begins = position.session.is_none();
+        if begins {
             plan.gate.pass(number).await;
         }
-        let shard = Shard::with_config(id, config(inner, plan, &position));
+        let shard = Shard::with_config(id, config(plan, &position));
         let mut connection = Connection::new(inner, number, plan.total, items, &mut position, &mut backoff);
         let end = Box::pin(connection.run(shard)).await;
+        if begins && !connection.is_greeted() {
+            plan.gate.give_back(number).await;
+        }
         match &end {
             End::Fatal(fatal) => return Err(fatal.clone()),
             End::Overflow => {
@@ -146,9 +154,9 @@ pub(crate) async fn run(
     }
 }
 
-fn config(inner: &Inner, plan: &Plan, position: &Position) -> twilight_gateway::Config<Now> {
-    let token = format!("Bot {}", inner.settings.token.expose());
-    let mut config = ConfigBuilder::new(token, INTENTS).queue(Now).proxy_url(plan.url.clone());
+/// What the next connection is made with: the session, and where it is resumed.
+fn config(plan: &Plan, position: &Position) -> twilight_gateway::Config<Now> {
+    let mut config = ConfigBuilder::from(plan.config.clone());
     if let Some(session) = &position.session {
         let url = session.url.as_deref().filter(|_| !position.is_url_bad).map(without_query);
         config = config

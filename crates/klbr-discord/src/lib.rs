@@ -16,6 +16,7 @@
 //! TLS on the gateway uses the process's default provider of rustls; where there is none, the only one that is compiled
 //! in.
 
+mod backoff;
 mod catchup;
 mod check;
 mod conversations;

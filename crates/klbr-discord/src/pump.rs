@@ -11,8 +11,10 @@ use futures_util::stream::FuturesOrdered;
 use klbr_core::event::EventKey;
 use klbr_core::runtime::{AdmitError, AgentHandle};
 use tokio::sync::mpsc;
+use tokio::task::unconstrained;
 use tokio::time::sleep;
 
+use crate::backoff::Backoff;
 use crate::discord::Inner;
 use crate::intake::{Heard, Offer};
 use crate::kept::Session;
@@ -21,10 +23,6 @@ use crate::kept::Session;
 pub(crate) const QUEUE: usize = 4_096;
 /// Dispatches that are being admitted at once.
 const AT_ONCE: usize = 512;
-/// The first distance between two tries after a failure of the store.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// The longest distance.
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// How long changes are gathered before they are kept.
 const GATHER: Duration = Duration::from_millis(300);
 
@@ -124,7 +122,8 @@ async fn offer_all(handle: &AgentHandle, offers: &[Offer]) -> Result<(), AdmitEr
                 continue;
             }
         }
-        match handle.admit(offer.event.clone()).await {
+        // Without this, what is offered at once may be deferred by the runtime and then go in the other order.
+        match unconstrained(handle.admit(offer.event.clone())).await {
             Ok(_) => {}
             Err(AdmitError::Invalid(error)) => {
                 // It would be refused each time it is offered.
@@ -143,14 +142,13 @@ async fn settle(
     item: Item,
     mut result: Result<(), AdmitError>,
 ) -> Result<(), Stopped> {
-    let mut pause = FIRST_PAUSE;
+    let mut backoff = Backoff::default();
     while let Err(error) = result {
         if matches!(error, AdmitError::Stopped) {
             return Err(Stopped);
         }
         tracing::warn!(%error, "what Discord told could not be made durable: trying again");
-        sleep(pause).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        sleep(backoff.next()).await;
         result = admit(handle, &item).await;
     }
     let mut world = inner.world();

@@ -43,7 +43,8 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    fn new(kind: Kind) -> Self {
+    /// A place of which nothing else is known.
+    pub(crate) fn new(kind: Kind) -> Self {
         Place {
             kind,
             guild: None,

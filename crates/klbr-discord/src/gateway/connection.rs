@@ -1,16 +1,17 @@
 //! One connection of one shard, from its first byte to its end.
 
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use twilight_gateway::error::ReceiveMessageErrorType;
 use twilight_gateway::{Message, Shard, ShardState};
 
-use super::backoff::Backoff;
 use super::{End, Now, Position};
+use crate::backoff::Backoff;
 use crate::discord::Inner;
 use crate::kept::Session;
 use crate::payload::{Dispatch, Envelope};
@@ -22,8 +23,8 @@ const BEGINNING: Duration = Duration::from_secs(60);
 const SILENCE: Duration = Duration::from_secs(100);
 /// How long a session that began has to last, so that the next one comes without a longer pause.
 const PROVEN: Duration = Duration::from_secs(30);
-/// How long a connection that is over may take to say good-bye.
-const GOODBYE: Duration = Duration::from_secs(1);
+/// The operation that greets.
+const HELLO: u64 = 10;
 
 pub(super) struct Connection<'a> {
     inner: &'a Inner,
@@ -34,6 +35,8 @@ pub(super) struct Connection<'a> {
     backoff: &'a mut Backoff,
     /// When its session began or was resumed.
     live: Option<Instant>,
+    /// Whether the gateway has greeted.
+    is_greeted: bool,
 }
 
 impl<'a> Connection<'a> {
@@ -45,7 +48,12 @@ impl<'a> Connection<'a> {
         position: &'a mut Position,
         backoff: &'a mut Backoff,
     ) -> Self {
-        Connection { inner, number, total, items, position, backoff, live: None }
+        Connection { inner, number, total, items, position, backoff, live: None, is_greeted: false }
+    }
+
+    /// Whether it came so far that a session could begin.
+    pub(super) fn is_greeted(&self) -> bool {
+        self.is_greeted
     }
 
     /// Takes in what is told until the connection ends.
@@ -101,18 +109,15 @@ impl<'a> Connection<'a> {
         end
     }
 
-    /// The gateway wants another connection, or another session: says good-bye, briefly.
+    /// The gateway wants another connection, or another session: says good-bye, without waiting for an answer.
     async fn told_to_go(&mut self, shard: &mut Shard<Now>) -> End {
-        let has_session = shard.session().is_some();
-        let goodbye = async {
-            while let Some(Ok(told)) = shard.next().await {
-                if matches!(told, Message::Close(_)) {
-                    break;
-                }
-            }
-        };
-        let _ = timeout(GOODBYE, goodbye).await;
-        match has_session {
+        // One look at the shard sends its close frame; another one might connect anew.
+        std::future::poll_fn(|context| {
+            let _ = shard.poll_next_unpin(context);
+            Poll::Ready(())
+        })
+        .await;
+        match shard.session().is_some() {
             true => End::Lost("the gateway asks for another connection".to_owned()),
             false => End::Invalid("the gateway calls the session invalid".to_owned()),
         }
@@ -127,6 +132,11 @@ impl<'a> Connection<'a> {
                 return None;
             }
         };
+        // A shard whose connection ends without a word makes another one by itself and at once. Its greeting is the
+        // first sign of that, before anything was sent there; the next connection is made here, after a pause.
+        if envelope.op == HELLO && std::mem::replace(&mut self.is_greeted, true) {
+            return Some(End::Lost("the connection ended without a word".to_owned()));
+        }
         let (Some(name), Some(sequence)) = (envelope.name, envelope.sequence) else { return None };
         let Some(dispatch) = Dispatch::read(&name, &envelope.data) else {
             tracing::warn!(
@@ -137,22 +147,18 @@ impl<'a> Connection<'a> {
             );
             return self.enqueue(sequence, What::Heard(Default::default()));
         };
-        let what = match dispatch {
-            Dispatch::Ready(_) => {
-                let session = self.begun(shard, sequence)?;
-                self.hear(dispatch);
-                What::Began(session)
-            }
-            Dispatch::Resumed => {
-                tracing::info!(shard = self.number, "the gateway's session is resumed");
-                self.live = Some(Instant::now());
-                self.position.is_url_bad = false;
-                self.backoff.reset();
-                What::Heard(Default::default())
-            }
-            other => What::Heard(self.hear(other)),
-        };
-        self.enqueue(sequence, what)
+        if let Dispatch::Ready(_) = dispatch {
+            self.hear(dispatch);
+            return self.begin(shard, sequence);
+        }
+        if let Dispatch::Resumed = dispatch {
+            tracing::info!(shard = self.number, "the gateway's session is resumed");
+            self.live = Some(Instant::now());
+            self.position.is_url_bad = false;
+            self.backoff.reset();
+        }
+        let heard = self.hear(dispatch);
+        self.enqueue(sequence, What::Heard(heard))
     }
 
     fn hear(&self, dispatch: Dispatch) -> crate::intake::Heard {
@@ -160,15 +166,19 @@ impl<'a> Connection<'a> {
         self.inner.intake().handle(&mut world, dispatch)
     }
 
-    /// Notes that a session has begun.
-    fn begun(&mut self, shard: &Shard<Now>, sequence: u64) -> Option<Session> {
+    /// Takes in that a session has begun. One that the pump has no room for is not: it begins anew.
+    fn begin(&mut self, shard: &Shard<Now>, sequence: u64) -> Option<End> {
         let id = shard.session()?.id().to_owned();
-        tracing::info!(shard = self.number, "the gateway's session has begun");
-        self.live = Some(Instant::now());
         let url = shard.resume_url().map(str::to_owned);
         let session = Session { id, url, sequence, shards: self.total };
-        *self.position = Position { session: Some(session.clone()), is_url_bad: false };
-        Some(session)
+        *self.position = Position::default();
+        let end = self.enqueue(sequence, What::Began(session.clone()));
+        if end.is_none() {
+            tracing::info!(shard = self.number, "the gateway's session has begun");
+            self.live = Some(Instant::now());
+            self.position.session = Some(session);
+        }
+        end
     }
 
     /// Hands a dispatch to the pump. What it has no room for is not taken in: it is told again after a resume.

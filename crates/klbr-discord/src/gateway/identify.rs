@@ -49,6 +49,13 @@ impl Gate {
         state.next.insert(group, Instant::now() + APART);
         state.left = state.left.map(|left| left.saturating_sub(1));
     }
+
+    /// Takes back the last pass of a shard, whose connection never came so far as to begin a session.
+    pub(super) async fn give_back(&self, shard: u32) {
+        let mut state = self.state.lock().await;
+        state.next.remove(&(u64::from(shard) % self.groups));
+        state.left = state.left.map(|left| left + 1);
+    }
 }
 
 /// A shard's own queue, which lets it in at once: the [`Gate`] stands before its connection.
@@ -77,5 +84,11 @@ mod tests {
         assert_eq!(start.elapsed(), Duration::ZERO, "two groups");
         gate.pass(2).await;
         assert!(start.elapsed() >= Duration::from_secs(100), "only two were left until the reset");
+        let start = Instant::now();
+        gate.pass(0).await;
+        assert_eq!(start.elapsed(), Duration::from_secs(5));
+        gate.give_back(0).await;
+        gate.pass(2).await;
+        assert_eq!(start.elapsed(), Duration::from_secs(5), "one that did not begin does not count");
     }
 }

@@ -9,6 +9,9 @@ use crate::id::{ChannelId, GuildId, MessageId, UserId};
 /// What a frame of the gateway says of itself.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Envelope {
+    /// Its operation.
+    #[serde(default)]
+    pub(crate) op: u64,
     /// Its sequence number, for a dispatch.
     #[serde(default, rename = "s")]
     pub(crate) sequence: Option<u64>,

@@ -120,7 +120,11 @@ impl Inner {
         loop {
             let failure = match self.http.post(post, until(before)).await {
                 Ok(Some(message)) => {
-                    self.world().saw(&message);
+                    let mut world = self.world();
+                    // The answer does not say what sort of place it is: one that is not known stays so.
+                    if world.place(message.channel).is_some() {
+                        world.saw(&message);
+                    }
                     return End::Made(Some(message.id));
                 }
                 Ok(None) => return End::Made(self.find_made(post, deadline).await),
@@ -173,7 +177,7 @@ impl Inner {
 }
 
 /// An outcome that tells what was said before it ended.
-fn ended(mut outcome: Outcome, speech: &Speech, plan: &Plan, made: Vec<String>) -> Outcome {
+pub(super) fn ended(mut outcome: Outcome, speech: &Speech, plan: &Plan, made: Vec<String>) -> Outcome {
     if !made.is_empty() {
         outcome.sent = Some(Box::new(speech.sent(plan, made)));
     }

@@ -6,7 +6,7 @@ use klbr_core::action::{Delivery, FailureKind, Outcome};
 use klbr_core::time::Timestamp;
 use tokio::time::Instant;
 
-use super::attempt::Before;
+use super::attempt::{Before, ended};
 use super::{DEADLINE, RESERVE, Speech};
 use crate::discord::{Inner, now};
 use crate::http::{Failure, PAGE, Page, is_by};
@@ -53,17 +53,12 @@ impl Inner {
     async fn look_up(&self, delivery: &Delivery, speech: &Speech, mut plan: Plan) -> Outcome {
         let total = speech.parts.len();
         let unknown = |plan: &Plan, words: String| {
-            let made: Vec<String> =
-                plan.confirmed.iter().flatten().map(|message| message.external()).collect();
-            let mut outcome = Outcome::unknown(format!(
-                "{} of {total} messages were sent for certain; whether more were is not known: {words}. Nothing is sent \
-                 again.",
+            let outcome = Outcome::unknown(format!(
+                "{} of {total} messages were sent for certain; whether more were is not known: {words}. Nothing is \
+                 sent again.",
                 plan.confirmed.len()
             ));
-            if !made.is_empty() {
-                outcome.sent = Some(Box::new(speech.sent(plan, made)));
-            }
-            outcome
+            ended(outcome, speech, plan, made(plan))
         };
         if plan.confirmed.len() < total {
             let claimed = match self.kept.claimed_by_others(plan.channel, delivery.action()).await {
@@ -96,8 +91,7 @@ impl Inner {
                 tracing::warn!(action = %delivery.action(), %error, "what was sent could not be kept");
             }
         }
-        let made = plan.confirmed.iter().flatten().map(|message| message.external()).collect();
-        Outcome::sent(speech.observation(&plan), speech.sent(&plan, made))
+        Outcome::sent(speech.observation(&plan), speech.sent(&plan, made(&plan)))
     }
 
     /// The agent's own messages in a channel from a little before an attempt to a little after its last instant.
@@ -126,6 +120,11 @@ impl Inner {
             after = last;
         }
     }
+}
+
+/// The messages that are known to have been made.
+fn made(plan: &Plan) -> Vec<String> {
+    plan.confirmed.iter().flatten().map(|message| message.external()).collect()
 }
 
 /// Whether a message refers to what the delivery wanted it to; a target that is gone may have been left out.

@@ -16,7 +16,8 @@ use crate::discord::Inner;
 use crate::http::{PAGE, Page, is_by};
 use crate::id::MessageId;
 use crate::intake::message_body;
-use crate::payload::Message;
+use crate::payload::{Kind, Message};
+use crate::world::Place;
 
 /// Messages that are fetched when the call does not say.
 const USUAL: u16 = 20;
@@ -108,8 +109,8 @@ fn page(call: &HistoryArguments) -> Result<Page, String> {
 
 /// A message as a frame would show it.
 fn block(inner: &Inner, message: &Message) -> Block {
-    let mut world = inner.world();
-    let place = world.locate(message.channel, message.guild).clone();
+    let world = inner.world();
+    let place = world.place(message.channel).cloned().unwrap_or_else(|| Place::new(Kind::Guild));
     let Body { author, text, attributes } = message_body(&world, &place, message);
     let mut block = Block::new(Name::Message)
         .attr("ref", message.id.external())

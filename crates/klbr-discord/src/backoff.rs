@@ -1,4 +1,4 @@
-//! Growing distances between connections, so that no server is ever asked in a hot loop.
+//! Growing distances between tries, so that nothing is ever asked in a hot loop.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 /// Doubles from a quarter of a second to a minute, each time with jitter.
 #[derive(Debug)]
-pub(super) struct Backoff(Duration);
+pub(crate) struct Backoff(Duration);
 
 impl Default for Backoff {
     fn default() -> Self {
@@ -19,19 +19,19 @@ impl Default for Backoff {
 
 impl Backoff {
     /// The next distance.
-    pub(super) fn next(&mut self) -> Duration {
+    pub(crate) fn next(&mut self) -> Duration {
         let now = self.0.mul_f64(0.5 + fastrand::f64() / 2.0);
         self.0 = (self.0 * 2).min(LONGEST);
         now
     }
 
     /// Begins again: a connection has proven itself.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         *self = Backoff::default();
     }
 
     /// Discord asks for one to five seconds after it has called a session invalid.
-    pub(super) fn at_least_a_second(&mut self) {
+    pub(crate) fn at_least_a_second(&mut self) {
         self.0 = self.0.max(Duration::from_secs(2));
     }
 }
