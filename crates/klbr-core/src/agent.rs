@@ -91,7 +91,7 @@ impl Agent {
         self.tell_time(now);
         match input {
             Input::Admit { ticket, event } => self.handle_admit(ticket, event),
-            Input::Loaded { fence, bodies, facts } => self.handle_loaded(fence, bodies, &facts),
+            Input::Loaded { fence, bodies, facts } => self.handle_loaded(fence, bodies, *facts),
             Input::Delta { fence, delta } => self.handle_delta(fence, &delta),
             Input::Sampled { fence, sampled } => self.handle_sampled(fence, sampled),
             Input::SamplingFailed { fence, failure } => self.handle_sampling_failed(fence, failure),

@@ -511,6 +511,8 @@ fn config(rng: &mut Rng) -> Config {
         Slot::EventAccept,
         Slot::Limits,
         Slot::ResultShape,
+        Slot::FrameRender,
+        Slot::ContextBlocks,
         Slot::Idle,
         Slot::Nudge,
         Slot::Plan,
