@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use crate::attention::Mark;
 use crate::ids::{ActionId, EventId};
 use crate::policy::Activation;
-use crate::record::Audience;
 use crate::time::Timestamp;
 
 /// What sort of place an event comes from. Only `Operator` is trusted.
@@ -139,6 +138,29 @@ pub struct Conversation {
     pub instance: Arc<str>,
     /// The channel's own id of the place.
     pub id: Arc<str>,
+}
+
+/// Someone who is spoken to: everyone in a conversation, or whoever a channel reaches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Audience {
+    /// The channel's instance name; `local` for the operator.
+    pub channel: Arc<str>,
+    /// The conversation, by its channel's id; the whole channel when there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<Arc<str>>,
+}
+
+impl Audience {
+    /// Whoever a channel reaches.
+    pub fn of_channel(channel: Arc<str>) -> Self {
+        Audience { channel, conversation: None }
+    }
+
+    /// Whether speaking to this one reaches `other`.
+    pub fn reaches(&self, other: &Audience) -> bool {
+        self.channel == other.channel
+            && (self.conversation.is_none() || self.conversation == other.conversation)
+    }
 }
 
 /// Who said something, as its channel names them. Hostile text.
