@@ -10,20 +10,30 @@ mod files;
 mod frame;
 mod host;
 mod invocation;
+mod manifest;
+mod observers;
 mod process;
 mod protocol;
+mod publish;
 mod session;
 mod slots;
 mod sources;
+mod transforms;
 mod typegen;
 mod worker;
 
 pub use host::{Caller, HostCallError, HostCalls, NoHost};
 pub use invocation::{Invocation, Outcome, Recorder};
+pub use manifest::{Affected, Bound, Hook, Known, MANIFEST, Manifest, ManifestError, Problem, Skill};
+pub use observers::{
+    Advance, Batch, Begin, Committed, HostCommand, Journal, JournalError, Observer, Observers, place,
+};
 pub use process::{Limits, Program};
 pub use protocol::{FailedHook, HookError, HookErrorKind, LoadedHook, Offer, PROTOCOL, Part, Variable};
+pub use publish::{TreeError, Trees};
 pub use slots::{HookPolicy, SlotBinding};
 pub use sources::Sources;
+pub use transforms::{Held, OnFailure, Step, Transformed, Transforms};
 pub use typegen::{all_slots, answer_kind, python_types};
 pub use worker::{
     Call, CallError, Change, Entry, Kind, Loaded, OnDeath, Patience, Spec, State, Watch, Worker,
