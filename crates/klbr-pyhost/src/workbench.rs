@@ -232,6 +232,8 @@ impl Workbench {
             return (reply, Some((why, Rung::Task)));
         }
         loaded.wire.ask(Ask::Interrupt);
+        // A child that ignores signals would keep whoever waits for it. After the signal, or the cell would go on.
+        loaded.wire.ask(Ask::Sweep(oneshot::channel().0));
         if let Ok(reply) = timeout(self.ladder.signal, waiting.reply()).await {
             return (reply, Some((why, Rung::Signal)));
         }

@@ -2,6 +2,11 @@
 
 mod defaults;
 mod failures;
+mod live;
+mod manifest;
 mod protocol;
+mod rewriting;
 mod support;
+mod trials;
+mod workbench;
 mod worker;
