@@ -29,8 +29,8 @@ struct Home {
 }
 
 impl Home {
-    fn new() -> Self {
-        Home::with(World::new())
+    fn new() -> Option<Self> {
+        World::new().map(Home::with)
     }
 
     fn with(world: World) -> Self {
@@ -72,7 +72,7 @@ impl Home {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_edit_is_in_force_and_a_broken_one_is_not() {
-    let home = Home::new();
+    let Some(home) = Home::new() else { return };
     let (epoch, report) = home.activate("def f(q):\n    return q.waiting > 3\n").await.unwrap();
     assert_eq!((epoch.number, report.hooks.len()), (1, 1));
     assert_eq!(home.live.decide(wake()).await, Ok(Answer::Yes(false)));
@@ -100,14 +100,14 @@ async fn an_edit_is_in_force_and_a_broken_one_is_not() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_import_that_hangs_is_refused_in_time() {
-    let home = Home::new();
+    let Some(home) = Home::new() else { return };
     let error = home.activate("import time\ntime.sleep(1000)\n").await.unwrap_err();
     assert!(error.to_string().contains("an import took longer than 5s"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_required_hook_is_tried_before_it_owns_anything() {
-    let home = Home::new();
+    let Some(home) = Home::new() else { return };
     let manifest = home.manifest_of("delivery.review", "def f(review):\n    return True\n");
     let error = home.live.activate("policy.toml", manifest, 0, &[]).await.unwrap_err();
     assert!(error.to_string().contains("mine:f is required, and failed when it was tried"), "{error}");
@@ -115,7 +115,7 @@ async fn a_required_hook_is_tried_before_it_owns_anything() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dry_run_tells_what_would_be_decided_differently() {
-    let home = Home::new();
+    let Some(home) = Home::new() else { return };
     let recorded: Vec<Recorded> = (0..6)
         .map(|waiting| {
             let question = Question::Wake { waiting, configured: true };
@@ -133,7 +133,7 @@ async fn a_dry_run_tells_what_would_be_decided_differently() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_question_keeps_the_epoch_that_it_was_asked_in() {
-    let home = Home::new();
+    let Some(home) = Home::new() else { return };
     let code = "import asyncio, os\nasync def f(q):\n    open('asked', 'w').close()\n    while not os.path.exists('go'):\n        await asyncio.sleep(0.002)\n    return True\n";
     home.activate(code).await.unwrap();
     let asked = home.world.path().join("asked");
@@ -151,7 +151,7 @@ async fn a_question_keeps_the_epoch_that_it_was_asked_in() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_activations_at_once_one_is_told_that_it_came_second() {
-    let home = Home::new();
+    let Some(home) = Home::new() else { return };
     let first = home.manifest("def f(q):\n    return True\n");
     let second = home.manifest("def f(q):\n    return False\n");
     let (a, b) = tokio::join!(
@@ -168,7 +168,7 @@ async fn of_two_activations_at_once_one_is_told_that_it_came_second() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rollback_needs_no_python() {
-    let mut world = World::new();
+    let Some(mut world) = World::new() else { return };
     let python = world.path().join("python");
     std::os::unix::fs::symlink(&world.program.python, &python).unwrap();
     world.program.python = python.clone();
@@ -188,7 +188,7 @@ async fn rollback_needs_no_python() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_epoch_whose_worker_keeps_dying_goes_back_by_itself() {
-    let home = Home::new();
+    let Some(home) = Home::new() else { return };
     home.activate("def f(q):\n    return False\n").await.unwrap();
     // Well behaved until it is in force.
     let code = "import os\nif os.path.exists('in_force'):\n    os._exit(1)\ndef f(q):\n    os._exit(1)\n";

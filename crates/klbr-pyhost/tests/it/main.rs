@@ -1,7 +1,10 @@
 //! The tests of klbr-pyhost, against real Python processes.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail and must say how it went")]
+
 mod defaults;
 mod failures;
+mod leash;
 mod live;
 mod manifest;
 mod protocol;

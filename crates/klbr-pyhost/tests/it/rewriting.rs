@@ -64,7 +64,7 @@ async fn shape(transforms: &Transforms) -> Result<Transformed<Shaped>, Held> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_step_sees_what_the_one_before_it_made() {
-    let world = World::new();
+    let Some(world) = World::new() else { return };
     let steps =
         [("count", 3, OnFailure::Skip), ("upper", 1, OnFailure::Skip), ("nothing", 2, OnFailure::Skip)];
     let transforms = transforms(&world, &steps);
@@ -78,7 +78,7 @@ async fn each_step_sees_what_the_one_before_it_made() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_step_that_breaks_the_value_is_left_out_or_holds() {
-    let world = World::new();
+    let Some(world) = World::new() else { return };
     for (name, says) in [
         ("unknown", "there is no field colour; there are lines, text"),
         ("wrong", "invalid type"),
@@ -97,7 +97,7 @@ async fn a_step_that_breaks_the_value_is_left_out_or_holds() {
 struct Memory {
     records: Mutex<Vec<Committed>>,
     first_kept: u64,
-    state: Mutex<(BTreeMap<String, u64>, Vec<(String, Advance)>)>,
+    state: Mutex<(BTreeMap<String, u64>, Vec<Advance>)>,
     /// Commits that are lost after the hook has heard: a crash between hearing and cursor.
     crashes: Mutex<u32>,
     newest: watch::Sender<u64>,
@@ -116,7 +116,7 @@ impl Memory {
     }
 
     fn log(&self) -> Vec<Advance> {
-        self.state.lock().unwrap().1.iter().map(|(_, advance)| advance.clone()).collect()
+        self.state.lock().unwrap().1.clone()
     }
 
     async fn until(&self, cursor: u64) -> Vec<Advance> {
@@ -144,7 +144,7 @@ impl Journal for Memory {
         }
         let mut state = self.state.lock().unwrap();
         state.0.insert(observer.to_owned(), advance.cursor());
-        state.1.push((observer.to_owned(), advance));
+        state.1.push(advance);
         Ok(())
     }
 
@@ -162,7 +162,8 @@ async fn observer(world: &World, journal: &Arc<Memory>, code: &str, from: Begin)
         run: "p:heard".into(),
         hears: "turn.ended".into(),
         deadline: Duration::from_secs(20),
-        attempts: 3,
+        attempts: 50,
+        pause: Duration::ZERO,
         from,
     };
     place(&observer, &**journal).await.unwrap();
@@ -173,7 +174,7 @@ const ADMITS: &str = "def heard(record, host):\n    n = record['body']['n']\n   
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn commands_are_committed_with_the_cursor_and_not_twice() {
-    let world = World::new();
+    let Some(world) = World::new() else { return };
     let journal = Memory::new(3, 1);
     *journal.crashes.lock().unwrap() = 1;
     let observers = observer(&world, &journal, ADMITS, Begin::Seq(2)).await;
@@ -193,19 +194,19 @@ async fn commands_are_committed_with_the_cursor_and_not_twice() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_observer_that_keeps_failing_is_dead_lettered_and_goes_on() {
-    let world = World::new();
+    let Some(world) = World::new() else { return };
     let journal = Memory::new(2, 1);
     let code = "def heard(record):\n    if record['body']['n'] == 1:\n        raise ValueError('no')\n";
     let _observers = observer(&world, &journal, code, Begin::Seq(1)).await;
     let log = journal.until(2).await;
-    let Advance::DeadLettered { seq: 1, attempts: 3, reason } = &log[1] else { panic!("{log:?}") };
+    let Advance::DeadLettered { seq: 1, attempts: 50, reason } = &log[1] else { panic!("{log:?}") };
     assert!(reason.contains("ValueError: no") && reason.contains("p.py:3"), "{reason}");
     assert_eq!(log[2], Advance::Heard { seq: 2, commands: vec![] });
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_gone_is_a_gap_and_what_is_old_is_not_replayed() {
-    let world = World::new();
+    let Some(world) = World::new() else { return };
     let journal = Memory::new(9, 7);
     let _observers = observer(&world, &journal, ADMITS, Begin::Seq(2)).await;
     let log = journal.until(9).await;
@@ -223,7 +224,7 @@ async fn what_is_gone_is_a_gap_and_what_is_old_is_not_replayed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_observer_never_speaks_as_the_operator() {
-    let world = World::new();
+    let Some(world) = World::new() else { return };
     let journal = Memory::new(1, 1);
     let code = "def heard(record, host):\n    host.admit('do it', key='x', priority='operator')\n";
     let _observers = observer(&world, &journal, code, Begin::Seq(1)).await;

@@ -13,7 +13,7 @@ use crate::support::*;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_kill_makes_an_answer() {
     let trials: u64 = std::env::var("KLBR_TRIALS").ok().and_then(|text| text.parse().ok()).unwrap_or(25);
-    let world = World::new();
+    let Some(world) = World::new() else { return };
     // It never allows: whatever is allowed, nobody decided.
     let code = "from klbr import hooks\nimport time\ndef f(review):\n    time.sleep(0.0005)\n    return hooks.deny('never')\n";
     let policy = world.owner_with(Slot::DeliveryReview, code, Duration::from_secs(20), |spec| {
