@@ -91,6 +91,31 @@ async fn a_message_is_answered_and_what_was_missed_is_still_there() {
 }
 
 #[tokio::test]
+async fn updates_end_with_the_agent_whoever_holds_a_handle() {
+    let world = World::new([]);
+    let agent = world.start().await;
+    let handle = agent.handle().clone();
+    let mut updates = handle.updates(None).await.unwrap();
+    handle.say("one", "hi").await.unwrap();
+    let watching = tokio::spawn({
+        let handle = handle.clone();
+        async move { handle.stopped().await }
+    });
+    agent.shutdown().await;
+    let rest = async { while updates.next().await.unwrap().is_some() {} };
+    tokio::time::timeout(WATCHDOG, rest).await.expect("they end");
+    tokio::time::timeout(WATCHDOG, watching).await.expect("the end is told").unwrap();
+    tokio::time::timeout(WATCHDOG, handle.stopped()).await.expect("it is told later too");
+
+    let mut late = handle.updates(Some(Seq(0))).await.unwrap();
+    let first = late.next().await.unwrap().expect("what happened is still there");
+    assert!(matches!(first.happening, Happening::Admitted { .. }), "{first:?}");
+    let rest = async { while late.next().await.unwrap().is_some() {} };
+    tokio::time::timeout(WATCHDOG, rest).await.expect("nothing more comes");
+    assert!(matches!(handle.say("two", "hi?").await, Err(AdmitError::Stopped)));
+}
+
+#[tokio::test]
 async fn an_operator_drops_a_stalled_stream_and_nothing_of_it_is_delivered() {
     let world = World::new([
         Scripted::Stalls("a secret thought".to_owned()),

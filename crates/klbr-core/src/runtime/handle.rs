@@ -21,7 +21,8 @@ use crate::update::Update;
 pub struct AgentHandle {
     agent: AgentName,
     requests: mpsc::Sender<Request>,
-    updates: broadcast::Sender<Arc<Update>>,
+    /// Only the agent itself keeps the updates open: they end when it does.
+    updates: broadcast::WeakSender<Arc<Update>>,
     store: Arc<dyn Store>,
 }
 
@@ -69,7 +70,7 @@ impl AgentHandle {
     pub(super) fn new(
         agent: AgentName,
         requests: mpsc::Sender<Request>,
-        updates: broadcast::Sender<Arc<Update>>,
+        updates: broadcast::WeakSender<Arc<Update>>,
         store: Arc<dyn Store>,
     ) -> Self {
         AgentHandle { agent, requests, updates, store }
@@ -116,13 +117,18 @@ impl AgentHandle {
         self.admit(NewEvent::control(key, control)).await
     }
 
-    /// Everything that happens, from the record after `after` on; from now on when it is none.
+    /// Everything that happens, from the record after `after` on; from now on when it is none. Of an agent that
+    /// has stopped: everything that happened since then.
     ///
     /// # Errors
     ///
     /// Fails when the store cannot be read.
     pub async fn updates(&self, after: Option<Seq>) -> Result<Updates, StoreError> {
-        let live = self.updates.subscribe();
+        let live = match self.updates.upgrade() {
+            Some(updates) => updates.subscribe(),
+            // Nothing comes any more of an agent that has stopped.
+            None => broadcast::channel(1).1,
+        };
         let after = match after {
             Some(seq) => seq,
             None => self.store.last(&self.agent).await?,
@@ -231,6 +237,16 @@ impl AgentHandle {
     /// Returns when it has stopped; returns at once when it had.
     pub async fn shutdown(&self) {
         let _ = self.ask(Request::Shutdown).await;
+    }
+
+    /// Returns when the agent has stopped, whoever stopped it; at once when it had. What was admitted is durable
+    /// then, and [`Updates`] end.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
+    pub async fn stopped(&self) {
+        self.requests.closed().await;
     }
 
     async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, Stopped> {
