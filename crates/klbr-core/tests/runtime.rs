@@ -116,6 +116,31 @@ async fn updates_end_with_the_agent_whoever_holds_a_handle() {
 }
 
 #[tokio::test]
+async fn what_is_admitted_together_keeps_its_order() {
+    let world = World::new([]);
+    let agent = world.start().await;
+    let source = Source::new(SourceKind::Channel, "chat");
+    let event = |n: usize| {
+        NewEvent::external(source.clone(), format!("msg:{n}"), Priority::Ambient, Body::text("words"))
+    };
+    let nameless = NewEvent { external_id: "".into(), ..event(0) };
+    // More than fits into one turn of the scheduler, and than one commit takes of requests.
+    let mut events: Vec<NewEvent> = (1..=3_000).map(event).collect();
+    events.insert(1, nameless);
+    events.push(event(7));
+    let answers = agent.handle().admit_all(events).await;
+    let place = |at: usize| answers[at].as_ref().map(|admission| (admission.event.0, admission.repeated));
+    assert_eq!(place(0).unwrap(), (1, false));
+    assert!(matches!(answers[1], Err(AdmitError::Invalid(_))), "{:?}", answers[1]);
+    for n in 2..=3_000 {
+        assert_eq!(place(n).unwrap(), (n as u64, false));
+    }
+    assert_eq!(place(3_001).unwrap(), (7, true));
+    assert!(agent.handle().admit_all(Vec::new()).await.is_empty());
+    agent.shutdown().await;
+}
+
+#[tokio::test]
 async fn an_operator_drops_a_stalled_stream_and_nothing_of_it_is_delivered() {
     let world = World::new([
         Scripted::Stalls("a secret thought".to_owned()),

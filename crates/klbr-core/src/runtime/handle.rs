@@ -54,8 +54,14 @@ pub enum AdmitError {
 #[error("the agent has stopped")]
 pub struct Stopped;
 
+/// An event on its way in, and who waits for its place.
+pub(super) struct Offered {
+    pub(super) event: NewEvent,
+    pub(super) reply: oneshot::Sender<Result<Admission, AdmitError>>,
+}
+
 pub(super) enum Request {
-    Admit { event: NewEvent, reply: oneshot::Sender<Result<Admission, AdmitError>> },
+    Admit(Vec<Offered>),
     Status(oneshot::Sender<Status>),
     Waiting { limit: usize, reply: oneshot::Sender<Vec<Waiting>> },
     Attention { limit: usize, reply: oneshot::Sender<Vec<Attended>> },
@@ -85,6 +91,10 @@ impl AgentHandle {
     ///
     /// A repeat of the same external id from the same source is answered with the first one's id.
     ///
+    /// Events are admitted in the order of the calls only when each call is awaited before the next is made. Of
+    /// calls under way at once no order is promised, not even when one task polls them in order: what has to
+    /// keep its order goes through [`AgentHandle::admit_all`].
+    ///
     /// # Errors
     ///
     /// Fails when the event is invalid, the store fails, or the agent stops; nothing is kept then.
@@ -93,10 +103,41 @@ impl AgentHandle {
     ///
     /// Dropping the future gives up the answer, not the event: offer it again with the same external id.
     pub async fn admit(&self, event: NewEvent) -> Result<Admission, AdmitError> {
-        event.validate()?;
-        let (reply, answer) = oneshot::channel();
-        self.requests.send(Request::Admit { event, reply }).await.map_err(|_| AdmitError::Stopped)?;
-        answer.await.unwrap_or(Err(AdmitError::Stopped))
+        let mut answers = self.admit_all(vec![event]).await;
+        answers.pop().expect("one event has one answer")
+    }
+
+    /// Admits events in their order, in one commit; when this returns, they are durable. Answers for each, in the
+    /// same order.
+    ///
+    /// What another call admits stands before or after all of them. An invalid event is refused by itself; a
+    /// store that fails and an agent that stops refuse every one that is not a repeat.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`AgentHandle::admit`]: all of them are admitted then, or none is.
+    pub async fn admit_all(&self, events: Vec<NewEvent>) -> Vec<Result<Admission, AdmitError>> {
+        let mut offered = Vec::with_capacity(events.len());
+        let mut answers = Vec::with_capacity(events.len());
+        for event in events {
+            answers.push(event.validate().map(|()| {
+                let (reply, answer) = oneshot::channel();
+                offered.push(Offered { event, reply });
+                answer
+            }));
+        }
+        if !offered.is_empty() {
+            // Refused, the request is dropped with everyone's reply, which says so.
+            let _ = self.requests.send(Request::Admit(offered)).await;
+        }
+        let mut admitted = Vec::with_capacity(answers.len());
+        for answer in answers {
+            admitted.push(match answer {
+                Ok(answer) => answer.await.unwrap_or(Err(AdmitError::Stopped)),
+                Err(error) => Err(error.into()),
+            });
+        }
+        admitted
     }
 
     /// Says something to the agent as its operator. `key` names the message: the same key is the same message.
