@@ -69,6 +69,7 @@ pub(super) enum Request {
     Observed { observed: Box<Observed>, reply: oneshot::Sender<Result<(), AdmitError>> },
     Observers(oneshot::Sender<BTreeMap<Arc<str>, Seq>>),
     Soul(oneshot::Sender<Arc<str>>),
+    ModelFound { model: Arc<str>, context_tokens: Option<u64>, reply: oneshot::Sender<()> },
     Shutdown(oneshot::Sender<()>),
 }
 
@@ -267,6 +268,22 @@ impl AgentHandle {
     /// Fails when the agent has stopped.
     pub async fn conversations(&self) -> Result<Conversations, Stopped> {
         self.ask(Request::Conversations).await
+    }
+
+    /// Tells the agent which model it is that answers, and how large its context is, in tokens, where that is
+    /// known: for a host that learns it only while the agent lives. In force from the next turn on; another name
+    /// than before is another model (`C-PFX-1`). It is kept for as long as the agent runs.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the agent has stopped.
+    pub async fn model_found(
+        &self,
+        model: impl Into<Arc<str>>,
+        context_tokens: Option<u64>,
+    ) -> Result<(), Stopped> {
+        let model = model.into();
+        self.ask(|reply| Request::ModelFound { model, context_tokens, reply }).await
     }
 
     /// The store that the agent lives in.

@@ -54,7 +54,9 @@ pub(super) async fn host(
     };
     let looking = async {
         if let Given::Late(late) = &hosted.model {
-            late.keep_looking().await;
+            let in_use = late.settled().await;
+            // Known already, it changes nothing. An agent that has stopped needs no model.
+            let _ = handle.model_found(in_use.model, in_use.context_tokens).await;
         }
         std::future::pending().await
     };

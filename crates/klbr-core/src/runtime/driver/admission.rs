@@ -1,6 +1,7 @@
 //! Requests from handles: admission in batches, and questions.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
@@ -49,6 +50,14 @@ impl Driver {
                 }
                 Request::Observers(reply) => drop(reply.send(self.agent.observers().clone())),
                 Request::Soul(reply) => drop(reply.send(self.agent.soul())),
+                Request::ModelFound { model, context_tokens, reply } => {
+                    // Also for the agent that is restored after the store has failed.
+                    Arc::make_mut(&mut self.ports.config).model_found(&model, context_tokens);
+                    if self.poison.is_none() {
+                        self.handle(Input::ModelFound { model, context_tokens });
+                    }
+                    let _ = reply.send(());
+                }
                 Request::Shutdown(reply) => self.stopping = Some(reply),
             }
         }
