@@ -203,7 +203,8 @@ impl From<TokenError> for CommandError {
 }
 
 /// What to do about a database that is damaged and stands where it was.
-const DAMAGED: &str = "klbr store restore BACKUP puts a backup in its place; klbr store check says what is damaged";
+const DAMAGED: &str =
+    "klbr store restore BACKUP puts a backup in its place; klbr store check says what is damaged";
 
 impl From<OpenError> for CommandError {
     fn from(error: OpenError) -> Self {

@@ -63,12 +63,7 @@ impl Offline {
 }
 
 /// Folds what is kept; a checkpoint that cannot be read is passed over for the records themselves.
-async fn restore(
-    store: &SqliteStore,
-    database: &Path,
-    name: &AgentName,
-    config: Config,
-) -> Outcome<Agent> {
+async fn restore(store: &SqliteStore, database: &Path, name: &AgentName, config: Config) -> Outcome<Agent> {
     let config = Arc::new(config);
     let kept = store.load(name).await.map_err(|error| unread(database, error))?;
     let checkpoint = kept.checkpoint.as_ref().map(|checkpoint| checkpoint.bytes.as_slice());

@@ -222,6 +222,15 @@ impl Body {
     }
 }
 
+/// By what an event was admitted, as its host tells it (`C-TRUST`). Never shown to a model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Via {
+    /// The client, as it calls itself: no proof of anything.
+    pub client: Arc<str>,
+    /// The path of the host's API by which it came.
+    pub path: Arc<str>,
+}
+
 /// An event on its way in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewEvent {
@@ -242,6 +251,8 @@ pub struct NewEvent {
     pub amends: Option<Amends>,
     /// The command, for [`Priority::Control`] and only for it.
     pub control: Option<Control>,
+    /// By what it came, where its host tells that.
+    pub via: Option<Box<Via>>,
 }
 
 impl NewEvent {
@@ -256,6 +267,7 @@ impl NewEvent {
             attention: None,
             amends: None,
             control: None,
+            via: None,
         }
     }
 
@@ -270,6 +282,7 @@ impl NewEvent {
             attention: None,
             amends: None,
             control: Some(control),
+            via: None,
         }
     }
 
@@ -289,6 +302,7 @@ impl NewEvent {
             attention: None,
             amends: None,
             control: None,
+            via: None,
         }
     }
 
@@ -305,6 +319,12 @@ impl NewEvent {
     #[must_use]
     pub fn amending(self, of: impl Into<Arc<str>>, change: Change) -> Self {
         NewEvent { amends: Some(Amends { of: of.into(), change }), ..self }
+    }
+
+    /// The same event, as it came by a client and a path.
+    #[must_use]
+    pub fn by(self, via: Via) -> Self {
+        NewEvent { via: Some(Box::new(via)), ..self }
     }
 
     /// The same event, said in `conversation`.
@@ -399,6 +419,9 @@ pub struct Header {
     /// The command, for [`Priority::Control`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
+    /// By what it came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Box<Via>>,
 }
 
 impl Header {

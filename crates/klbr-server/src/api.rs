@@ -18,6 +18,10 @@ use serde::{Deserialize, Serialize};
 /// The header that names a request, so that a repeat is known as one. Visible ASCII, at most 200 bytes.
 pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
+/// The header in which a client says what it calls itself, for the record; `User-Agent` is looked at where it is
+/// absent. Visible ASCII and blanks, at most 100 bytes: more is cut off, and anything else becomes `?`.
+pub const CLIENT: &str = "x-klbr-client";
+
 /// Says something to the agent as its operator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
