@@ -148,6 +148,7 @@ impl From<io::Error> for CommandError {
 pub(crate) fn start(error: &StartError) -> CommandError {
     let class = match error {
         StartError::Home { .. }
+        | StartError::Workspace { .. }
         | StartError::Code { .. }
         | StartError::Lock(_)
         | StartError::Token(_)

@@ -55,7 +55,8 @@ impl Server {
         *self.shared.calls.lock().unwrap() = calls.to_vec();
     }
 
-    fn asked(&self) -> Vec<Value> {
+    /// The requests, in order.
+    pub(crate) fn asked(&self) -> Vec<Value> {
         self.shared.asked.lock().unwrap().clone()
     }
 }
