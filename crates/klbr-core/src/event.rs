@@ -244,6 +244,15 @@ impl Body {
     }
 }
 
+/// By what an event was admitted, as its host tells it (`C-TRUST`). Never shown to a model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Via {
+    /// The client, as it calls itself: no proof of anything.
+    pub client: Arc<str>,
+    /// The path of the host's API by which it came.
+    pub path: Arc<str>,
+}
+
 /// An event on its way in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewEvent {
@@ -264,6 +273,8 @@ pub struct NewEvent {
     pub amends: Option<Amends>,
     /// The command, for [`Priority::Control`] and only for it.
     pub control: Option<Control>,
+    /// By what it came, where its host tells that.
+    pub via: Option<Box<Via>>,
 }
 
 impl NewEvent {
@@ -278,6 +289,7 @@ impl NewEvent {
             attention: None,
             amends: None,
             control: None,
+            via: None,
         }
     }
 
@@ -292,6 +304,7 @@ impl NewEvent {
             attention: None,
             amends: None,
             control: Some(control),
+            via: None,
         }
     }
 
@@ -311,6 +324,7 @@ impl NewEvent {
             attention: None,
             amends: None,
             control: None,
+            via: None,
         }
     }
 
@@ -327,6 +341,12 @@ impl NewEvent {
     #[must_use]
     pub fn amending(self, of: impl Into<Arc<str>>, change: Change) -> Self {
         NewEvent { amends: Some(Amends { of: of.into(), change }), ..self }
+    }
+
+    /// The same event, as it came by a client and a path.
+    #[must_use]
+    pub fn by(self, via: Via) -> Self {
+        NewEvent { via: Some(Box::new(via)), ..self }
     }
 
     /// The same event, said in `conversation`.
@@ -421,6 +441,9 @@ pub struct Header {
     /// The command, for [`Priority::Control`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
+    /// By what it came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Box<Via>>,
 }
 
 impl Header {

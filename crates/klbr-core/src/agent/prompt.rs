@@ -76,6 +76,7 @@ fn system_prompt(name: &str, soul: &str, facts: &Facts) -> String {
     section("Mode", &facts.mode_text);
     section("Plan", &facts.plan);
     section("Personality", &facts.personality);
+    section("Environment", &facts.environment);
     for (path, body) in &facts.instructions {
         section(path, body);
     }
