@@ -69,6 +69,8 @@ pub(super) struct Draft {
     /// The system prompt and the frame, as policy has worded them.
     pub(super) system: Option<Arc<str>>,
     pub(super) frame: Option<Arc<str>>,
+    /// Whether the prefix that was due has been made.
+    pub(super) has_prefix: bool,
 }
 
 /// What of a draft policy words.

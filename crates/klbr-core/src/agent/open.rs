@@ -176,7 +176,7 @@ impl Agent {
     /// Everything is there to make a prefix and a frame of.
     fn draft(&mut self, loading: Loading, bodies: Vec<Body>, facts: Facts) {
         let facts = Facts { date: render::date(self.now()), ..facts };
-        let draft = Draft { bodies, facts, system: None, frame: None };
+        let draft = Draft { bodies, facts, system: None, frame: None, has_prefix: false };
         self.make(Loading { draft: Some(Box::new(draft)), ..loading });
     }
 
@@ -195,12 +195,14 @@ impl Agent {
     /// Makes the prefix that is due, then the frame; each is worded by policy first, where that owns the slot.
     fn make(&mut self, mut loading: Loading) {
         let Some(mut draft) = loading.draft.take() else { return };
-        if let Some(cause) = self.prefix_cause(&self.model_at_hand()) {
+        let cause = self.prefix_cause(&self.model_at_hand()).filter(|_| !draft.has_prefix);
+        if let Some(cause) = cause {
             let Some(system) = draft.system.take() else {
                 let text = self.system_prompt(&draft.facts).into();
                 return self.word(loading, draft, Part::System, Question::ContextBlocks { text });
             };
             self.make_prefix(cause, system, &draft.facts);
+            draft.has_prefix = true;
         }
         let notes = match loading.purpose {
             Purpose::Prefix => return,
