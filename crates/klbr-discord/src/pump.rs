@@ -60,13 +60,13 @@ pub(crate) async fn run(inner: &Inner, handle: &AgentHandle, mut items: mpsc::Re
                             return Stopped;
                         }
                     }
-                    let result = admit(handle, &item).await;
+                    let result = admit(inner, handle, &item).await;
                     if settle(inner, handle, item, result).await.is_err() {
                         return Stopped;
                     }
                 }
                 Some(item) => under_way.push_back(async move {
-                    let result = admit(handle, &item).await;
+                    let result = admit(inner, handle, &item).await;
                     (item, result)
                 }),
                 None => is_over = true,
@@ -105,10 +105,20 @@ fn must_wait(item: &Item) -> bool {
     }
 }
 
-async fn admit(handle: &AgentHandle, item: &Item) -> Result<(), AdmitError> {
+async fn admit(inner: &Inner, handle: &AgentHandle, item: &Item) -> Result<(), AdmitError> {
     match &item.what {
         What::Began(_) => Ok(()),
-        What::Heard(heard) => offer_all(handle, &heard.offers).await,
+        What::Heard(heard) => {
+            // What is said next in a place that only this process knows of would be missed after a crash.
+            if let Some((channel, _)) = heard.passes.filter(|_| !heard.offers.is_empty())
+                && inner.world().is_fresh(channel)
+                && !keep_now(inner).await
+                && inner.world().is_fresh(channel)
+            {
+                return Err(AdmitError::Store("a new conversation could not be kept".to_owned()));
+            }
+            offer_all(handle, &heard.offers).await
+        }
     }
 }
 
@@ -149,7 +159,7 @@ async fn settle(
         }
         tracing::warn!(%error, "what Discord told could not be made durable: trying again");
         sleep(backoff.next()).await;
-        result = admit(handle, &item).await;
+        result = admit(inner, handle, &item).await;
     }
     let mut world = inner.world();
     match item.what {
@@ -178,11 +188,19 @@ pub(crate) async fn keep(inner: &Inner) {
     }
 }
 
-pub(crate) async fn keep_now(inner: &Inner) {
+/// Keeps what has changed up to now; whether that is durable.
+pub(crate) async fn keep_now(inner: &Inner) -> bool {
+    // One after the other, so that what another one has taken is kept when this one returns.
+    let _turn = inner.keeping.lock().await;
     let changed = inner.world().take_changed();
-    if let Err(error) = inner.kept.keep(&changed).await {
-        tracing::warn!(%error, "the adapter's cursors could not be kept: trying again");
-        inner.world().put_back(&changed);
-        inner.changes.notify_one();
+    let kept = inner.kept.keep(&changed).await;
+    match &kept {
+        Ok(()) => inner.world().kept(&changed),
+        Err(error) => {
+            tracing::warn!(%error, "the adapter's cursors could not be kept: trying again");
+            inner.world().put_back(&changed);
+            inner.changes.notify_one();
+        }
     }
+    kept.is_ok()
 }
