@@ -15,6 +15,7 @@ pub mod evidence;
 mod home;
 mod people;
 mod schedule;
+mod soak;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,6 +26,7 @@ use crate::daemon::ApiError;
 use crate::fake_model::ClientError;
 use crate::process::ProcessError;
 pub use evidence::Evidence;
+pub use soak::Soak;
 
 /// Who speaks to the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -238,35 +240,56 @@ impl Report {
         text += &match plan.world {
             World::Operator => format!(
                 "  {} messages acknowledged and answered ({} keys sent again), {} deliveries ({} markers said again by the \
-                 model itself), {} effects",
-                self.messages, self.repeats, self.deliveries, self.said_again, self.effects,
-            ),
-            World::Discord => format!(
-                "  {} messages said to the agent and accounted for, beside {} of chatter; {} confirmed deliveries ({} \
-                 markers said again by the model itself); at Discord {} messages made, {} of them found again by their \
-                 nonce, {} sessions resumed, {} begun",
+                 model itself), {} effects{}",
                 self.messages,
-                self.discord.chatter,
+                self.repeats,
                 self.deliveries,
                 self.said_again,
-                self.discord.made,
-                self.discord.known_nonces,
-                self.discord.resumed,
-                self.discord.identified,
+                self.effects,
+                self.rest(),
             ),
+            World::Discord => self.discord_summary(),
         };
-        text += &format!(
+        text += &self.findings();
+        if !self.violations.is_empty() {
+            text += &format!("  again: crash-matrix {plan}\n");
+        }
+        text
+    }
+
+    /// What was said and made at Discord, in one line.
+    fn discord_summary(&self) -> String {
+        format!(
+            "  {} messages said to the agent and accounted for, beside {} of chatter; {} confirmed deliveries ({} \
+             markers said again by the model itself); at Discord {} messages made, {} of them found again by their \
+             nonce, {} sessions resumed, {} begun{}",
+            self.messages,
+            self.discord.chatter,
+            self.deliveries,
+            self.said_again,
+            self.discord.made,
+            self.discord.known_nonces,
+            self.discord.resumed,
+            self.discord.identified,
+            self.rest(),
+        )
+    }
+
+    fn rest(&self) -> String {
+        format!(
             ", {} attempts flagged unknown, {} requests captured, {} records\n",
             self.unknown, self.requests, self.records,
-        );
+        )
+    }
+
+    /// Violations, a line each, and where their homes are.
+    fn findings(&self) -> String {
+        let mut text = String::new();
         for violation in &self.violations {
             text += &format!("  VIOLATION: {violation}\n");
         }
         for home in &self.kept {
             text += &format!("  kept: {}\n", home.display());
-        }
-        if !self.violations.is_empty() {
-            text += &format!("  again: crash-matrix {plan}\n");
         }
         text
     }

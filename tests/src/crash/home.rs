@@ -12,7 +12,7 @@ use serde_json::json;
 use super::evidence::{CANARY, Evidence, Sent, command};
 use super::people::People;
 use super::schedule::{Held, Kill, Place, Schedule};
-use super::{CrashError, Report, World};
+use super::{CrashError, Report, World, soak};
 use crate::daemon::{Api, Daemon, Follower, Klbrd, listening};
 use crate::fake_model::{FakeModel, Script};
 use crate::process::{Running, Signal};
@@ -55,6 +55,22 @@ pub(super) async fn live(
             break;
         }
     }
+    if home.report.violations.is_empty() {
+        home.end().await?;
+    }
+    home.close().await
+}
+
+/// Lives with one daemon while things go wrong at Discord, and judges.
+pub(super) async fn soak(
+    schedule: Schedule,
+    lasts: Duration,
+    folder: Option<&Path>,
+) -> Result<(Report, Evidence), CrashError> {
+    let mut home = Home::new(schedule, folder).await?;
+    home.introduce().await?;
+    home.endure(lasts).await?;
+    home.judge_so_far(0).await?;
     if home.report.violations.is_empty() {
         home.end().await?;
     }
@@ -173,6 +189,23 @@ impl Home {
         running.kill().await?;
         self.follower.detach();
         self.report.trials += 1;
+        Ok(())
+    }
+
+    /// One daemon, to an orderly end, with mishaps meanwhile.
+    async fn endure(&mut self, lasts: Duration) -> Result<(), CrashError> {
+        let Some(people) = &mut self.people else { return Ok(()) };
+        let control = people.control().clone();
+        control.set(json!({"heartbeat_ms": soak::HEARTBEAT_MS})).await?;
+        let mut daemon = self.klbrd.clone().start().await?;
+        self.follower.attach(&daemon.api);
+        let mut rng = self.schedule.rng.fork();
+        tokio::select! {
+            ended = soak::mishaps(&control, &mut rng, lasts, &mut self.report) => ended?,
+            () = people.speak(&mut self.schedule.rng) => {}
+        }
+        self.stop(&mut daemon).await?;
+        self.follower.detach();
         Ok(())
     }
 

@@ -16,7 +16,7 @@ use crate::daemon::Klbrd;
 use crate::discord_double::{Asked, Control, DiscordDouble, Fault, Make, Noted, Snowflake, What};
 
 /// The route of messages.
-const MESSAGES: &str = "/channels/{channel}/messages";
+pub(super) const MESSAGES: &str = "/channels/{channel}/messages";
 
 /// The gate at which requests are held.
 const GATE: &str = "held";
@@ -186,7 +186,7 @@ impl People {
         })
     }
 
-    fn control(&self) -> &Control {
+    pub(super) fn control(&self) -> &Control {
         self.double.control()
     }
 }
