@@ -69,6 +69,8 @@ pub(crate) struct Inner {
     pub(crate) changes: Notify,
     /// Messages may have been missed.
     pub(crate) gaps: Notify,
+    /// Held while something is being kept.
+    pub(crate) keeping: tokio::sync::Mutex<()>,
     world: Mutex<World>,
     intake: Mutex<Intake>,
     loaded: OnceCell<()>,
@@ -101,6 +103,7 @@ impl Discord {
             kept: Kept::new(state),
             changes: Notify::new(),
             gaps: Notify::new(),
+            keeping: tokio::sync::Mutex::default(),
             world: Mutex::default(),
             intake: Mutex::new(Intake::new(&settings)),
             loaded: OnceCell::new(),
@@ -159,6 +162,14 @@ impl Discord {
         };
         pump::keep_now(inner).await;
         Ok(result?)
+    }
+
+    /// Keeps what has changed since it was kept last: how far everything is heard, and the sessions.
+    ///
+    /// [`Discord::run`] does so all the time, and when it ends. A host that drops that future calls this before it closes
+    /// the store; without it, what was heard last is only told or fetched again.
+    pub async fn keep(&self) {
+        pump::keep_now(&self.0).await;
     }
 
     /// The conversations that the adapter has heard, the most recently heard first.

@@ -49,7 +49,7 @@ pub(crate) async fn run(inner: &Inner, handle: &AgentHandle, mut items: mpsc::Re
     let mut batch = Vec::new();
     // What comes while one batch becomes durable is the next one.
     while items.recv_many(&mut batch, AT_ONCE).await > 0 {
-        if admit(handle, &batch).await.is_err() {
+        if admit(inner, handle, &batch).await.is_err() {
             return Stopped;
         }
         let mut world = inner.world();
@@ -61,15 +61,21 @@ pub(crate) async fn run(inner: &Inner, handle: &AgentHandle, mut items: mpsc::Re
 }
 
 /// Makes what was heard durable, however long the store fails.
-async fn admit(handle: &AgentHandle, batch: &[Item]) -> Result<(), Stopped> {
-    let heard = batch.iter().filter_map(|item| match &item.what {
-        What::Heard(heard) => Some(heard),
-        What::Began(_) => None,
-    });
-    let offers: Vec<&Offer> = heard.flat_map(|heard| &heard.offers).collect();
+async fn admit(inner: &Inner, handle: &AgentHandle, batch: &[Item]) -> Result<(), Stopped> {
+    let heard = || {
+        batch.iter().filter_map(|item| match &item.what {
+            What::Heard(heard) => Some(heard),
+            What::Began(_) => None,
+        })
+    };
+    let offers: Vec<&Offer> = heard().flat_map(|heard| &heard.offers).collect();
     let mut backoff = Backoff::default();
     loop {
-        match offer(handle, &offers).await {
+        let admitted = match keep_new_places(inner, heard()).await {
+            Ok(()) => offer(handle, &offers).await,
+            Err(error) => Err(error),
+        };
+        match admitted {
             Ok(()) => return Ok(()),
             Err(AdmitError::Stopped) => return Err(Stopped),
             Err(error) => {
@@ -77,6 +83,21 @@ async fn admit(handle: &AgentHandle, batch: &[Item]) -> Result<(), Stopped> {
                 sleep(backoff.next()).await;
             }
         }
+    }
+}
+
+/// Keeps the conversations in which something is heard first: what is said next in a place that only this process
+/// knows of would be missed after a crash.
+async fn keep_new_places(inner: &Inner, heard: impl Iterator<Item = &Heard>) -> Result<(), AdmitError> {
+    let spoken = heard.filter(|heard| !heard.offers.is_empty()).filter_map(|heard| heard.passes);
+    let channels: Vec<_> = spoken.map(|(channel, _)| channel).collect();
+    let is_fresh = || {
+        let world = inner.world();
+        channels.iter().any(|channel| world.is_fresh(*channel))
+    };
+    match is_fresh() && !keep_now(inner).await && is_fresh() {
+        true => Err(AdmitError::Store("a new conversation could not be kept".to_owned())),
+        false => Ok(()),
     }
 }
 
@@ -140,11 +161,19 @@ pub(crate) async fn keep(inner: &Inner) {
     }
 }
 
-pub(crate) async fn keep_now(inner: &Inner) {
+/// Keeps what has changed up to now; whether that is durable.
+pub(crate) async fn keep_now(inner: &Inner) -> bool {
+    // One after the other, so that what another one has taken is kept when this one returns.
+    let _turn = inner.keeping.lock().await;
     let changed = inner.world().take_changed();
-    if let Err(error) = inner.kept.keep(&changed).await {
-        tracing::warn!(%error, "the adapter's cursors could not be kept: trying again");
-        inner.world().put_back(&changed);
-        inner.changes.notify_one();
+    let kept = inner.kept.keep(&changed).await;
+    match &kept {
+        Ok(()) => inner.world().kept(&changed),
+        Err(error) => {
+            tracing::warn!(%error, "the adapter's cursors could not be kept: trying again");
+            inner.world().put_back(&changed);
+            inner.changes.notify_one();
+        }
     }
+    kept.is_ok()
 }

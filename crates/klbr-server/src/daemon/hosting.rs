@@ -75,6 +75,9 @@ pub(super) async fn host(
         hosted.set(Slot::Stopping);
         agent.shutdown().await;
     }
+    if let Some(discord) = hosted.discord.get() {
+        discord.keep().await;
+    }
     if let Err(error) = store.close().await {
         tracing::warn!(%error, "the store was not closed in order; nothing is lost");
     }
