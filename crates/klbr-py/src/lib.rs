@@ -1,23 +1,59 @@
-//! Probe.
+//! The native half of the Python package `klbr`, as the module `klbr._native`.
+//!
+//! The tour: `wiring` puts an agent together, `agent` is what Python holds of one that runs, and `tool`, `channel` and
+//! `model` are the ports that Python implements; `bridge` is the one way in which Rust calls Python. `store` reads an
+//! agent's history. `context`, `chunk` and `code` are pure functions: they run with the interpreter's lock released.
+//!
+//! What Python users read is the package's own Python, which stands beside that of `klbr-pyhost`. This crate refuses
+//! what is easier said there: defaults, schemas from type hints, conversions of values. It contains no unsafe code of
+//! its own; pyo3's macros expand to some.
+
+mod agent;
+mod bridge;
+mod channel;
+mod chunk;
+mod code;
+mod context;
+mod convert;
+mod error;
+mod fork;
+mod model;
+mod store;
+mod tool;
+mod wiring;
+
 use pyo3::prelude::*;
 
-/// A function.
-#[pyfunction]
-fn f(a: &str) -> usize { a.len() }
-
-/// A class.
-#[pyclass(frozen)]
-struct A { #[pyo3(get)] b: u64 }
-#[pymethods]
-impl A {
-    #[new]
-    fn new() -> Self { A { b: 1 } }
-    fn __repr__(&self) -> String { String::new() }
-}
-
-/// The module.
+/// The native half of klbr.
 #[pymodule]
 mod _native {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
-    use super::{f, A};
+    use crate::agent::{Agent, Updates, update_schema};
+    #[pymodule_export]
+    use crate::chunk::{Tokenizer, chunk, halves};
+    #[pymodule_export]
+    use crate::code::edit::{Change, Edit, Planned, apply, content_hash, plan};
+    #[pymodule_export]
+    use crate::code::index::{Answer, Hit, Index};
+    #[pymodule_export]
+    use crate::code::symbol::{Diagnostic, Extraction, Range, Symbol};
+    #[pymodule_export]
+    use crate::code::{diagnostics, languages, outline, symbols};
+    #[pymodule_export]
+    use crate::context::{Context, Inserted, escape, prompt_name, resolve, unescape};
+    #[pymodule_export]
+    use crate::model::Pieces;
+    #[pymodule_export]
+    use crate::store::Store;
+    #[pymodule_export]
+    use crate::wiring::start;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        crate::fork::remember();
+        Ok(())
+    }
 }
