@@ -43,7 +43,8 @@ FOOT = '''
 def parse_update(told: dict[str, Any]) -> Update:
     """The update that plain data means."""
     kind = UPDATES[told["type"]]
-    return kind(**{name: told.get(name) for name in kind.__match_args__})
+    update: Update = kind(**{name: told.get(name) for name in kind.__match_args__})
+    return update
 '''
 
 PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}

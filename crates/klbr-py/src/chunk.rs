@@ -54,7 +54,10 @@ impl Rule for Chosen<'_> {
 
 /// Cuts a text into pieces of at most `size` tokens; a piece repeats up to `overlap` tokens of the one before.
 #[pyfunction]
-#[pyo3(signature = (text, *, size = 480, overlap = 64, tokens = Tokens::Named("estimate".to_owned())))]
+#[pyo3(
+    signature = (text, *, size = 480, overlap = 64, tokens = Tokens::Named("estimate".to_owned())),
+    text_signature = "(text, *, size=480, overlap=64, tokens='estimate')"
+)]
 pub(crate) fn chunk(
     py: Python<'_>,
     text: PyBackedStr,

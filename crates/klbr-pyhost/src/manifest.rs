@@ -29,6 +29,9 @@ use crate::worker::{Entry, Kind, OnDeath};
 /// The version of the form.
 pub const MANIFEST: u32 = 1;
 
+/// The pause after an observer's first failure on a record.
+const OBSERVER_PAUSE: Duration = Duration::from_millis(100);
+
 /// What an activation puts in force.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -236,6 +239,7 @@ impl Manifest {
                 hears: hears.clone(),
                 deadline: hook.deadline,
                 attempts: *attempts,
+                pause: OBSERVER_PAUSE,
                 from: *from,
             }),
             Bound::Slot { .. } | Bound::Transform { .. } => None,

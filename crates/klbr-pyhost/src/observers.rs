@@ -27,6 +27,8 @@ pub struct Observer {
     pub deadline: Duration,
     /// How often it may fail on one record before that is a dead letter.
     pub attempts: u32,
+    /// The pause after its first failure on a record, doubled with each further one, at most a minute.
+    pub pause: Duration,
     /// Where its activation puts it.
     pub from: Begin,
 }
@@ -183,7 +185,7 @@ pub trait Journal: Send + Sync + 'static {
 /// Records that are read at once.
 const BATCH: usize = 64;
 
-/// The pause after a failure, doubled with each further one.
+/// The pause after a failure of the journal, doubled with each further one.
 const PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
@@ -256,7 +258,7 @@ impl Listening {
                 Ok(()) => failures = 0,
                 Err(JournalError(_)) => {
                     failures += 1;
-                    sleep(pause(failures)).await;
+                    sleep(pause(PAUSE, failures)).await;
                 }
             }
         }
@@ -303,7 +305,7 @@ impl Listening {
             if attempts >= self.observer.attempts.max(1) {
                 return Advance::DeadLettered { seq, attempts, reason };
             }
-            sleep(pause(attempts)).await;
+            sleep(pause(self.observer.pause, attempts)).await;
         }
     }
 
@@ -351,6 +353,6 @@ fn commands(answer: &Value) -> Result<Vec<HostCommand>, String> {
     Ok(commands)
 }
 
-fn pause(failures: u32) -> Duration {
-    (PAUSE * 2u32.saturating_pow(failures.saturating_sub(1).min(16))).min(LONGEST_PAUSE)
+fn pause(first: Duration, failures: u32) -> Duration {
+    (first * 2u32.saturating_pow(failures.saturating_sub(1).min(16))).min(LONGEST_PAUSE)
 }

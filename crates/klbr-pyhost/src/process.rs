@@ -179,18 +179,24 @@ impl Process {
     }
 
     /// Kills everything that came of it and reaps it.
-    pub(crate) async fn end(mut self) -> (Option<ExitStatus>, String) {
+    pub(crate) async fn end(mut self) -> Ended {
         let tree = self.guard.tree.clone();
         tree.kill_group();
         let status = self.child.wait().await.ok();
-        let swept = tree.clone();
         // Reading the process table blocks; the group is dead already.
-        let _ = tokio::task::spawn_blocking(move || swept.sweep(Reach::Everything)).await;
+        let _ = tokio::task::spawn_blocking(move || tree.sweep(Reach::Everything)).await;
         self.guard.is_over = true;
         self.stdout.drain_now();
         self.stderr.drain_now();
-        (status, self.stderr.kept.last(4096))
+        Ended { status, stdout: self.stdout.kept, stderr: self.stderr.kept }
     }
+}
+
+/// What is left of a process.
+pub(crate) struct Ended {
+    pub(crate) status: Option<ExitStatus>,
+    pub(crate) stdout: Kept,
+    pub(crate) stderr: Kept,
 }
 
 impl Stream {

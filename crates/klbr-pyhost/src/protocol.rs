@@ -96,7 +96,6 @@ pub(crate) enum HostReply {
 pub(crate) enum FromPython {
     Hello {
         protocol: u32,
-        role: String,
         python: String,
     },
     Ready {
@@ -207,13 +206,22 @@ pub(crate) struct CellReply {
     #[serde(default)]
     pub(crate) parts: Vec<Part>,
     #[serde(default)]
-    pub(crate) wait: Option<Value>,
+    pub(crate) wait: Option<WaitAsked>,
     /// The variables that exist now.
     #[serde(default)]
     pub(crate) names: Vec<Arc<str>>,
     /// Whether a process was started.
     #[serde(default)]
     pub(crate) spawned: bool,
+}
+
+/// The wait that a cell ended with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitAsked {
+    /// How long, in milliseconds, as the cell asked; the core bounds it (`B-WAIT-1`).
+    pub timeout_ms: u64,
+    /// Why.
+    pub reason: Option<Arc<str>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

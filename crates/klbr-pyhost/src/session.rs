@@ -18,7 +18,7 @@ use crate::host::HostCalls;
 use crate::process::Process;
 use crate::process::output::Kept;
 use crate::protocol::{FailedHook, FromPython, HostReply, LoadedHook, PROTOCOL, ToPython};
-use wire::{Ask, Reply, Wire, within};
+use wire::{Ask, CellEnded, Reply, Wire, within};
 
 /// Why a session is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub(crate) struct Session {
     /// How long it may take to answer a cancellation.
     pub(crate) grace: Duration,
     /// Makes what keeps the output of one cell and of the time until the next ends: standard output, then error.
-    pub(crate) fresh: Box<dyn Fn() -> (Kept, Kept) + Send + Sync>,
+    pub(crate) fresh: Arc<dyn Fn() -> (Kept, Kept) + Send + Sync>,
 }
 
 /// Host calls that are answered at once, over all calls of a process.
@@ -107,9 +107,11 @@ pub(crate) async fn serve(
                     stdout.drain_now();
                     stderr.drain_now();
                     let (fresh_out, fresh_err) = (session.fresh)();
-                    let out = std::mem::replace(&mut stdout.kept, fresh_out);
-                    let err = std::mem::replace(&mut stderr.kept, fresh_err);
-                    session.wire.settle(id, Reply::Cell(Box::new((result, out, err))));
+                    let stdout = std::mem::replace(&mut stdout.kept, fresh_out);
+                    let stderr = std::mem::replace(&mut stderr.kept, fresh_err);
+                    let has_children = guard.tree().has_children();
+                    let ended = CellEnded { reply: result, stdout, stderr, has_children };
+                    session.wire.settle(id, Reply::Cell(Box::new(ended)));
                     state.overdue.remove(&id);
                 }
                 Ok(frame) => if let Some(end) = state.take(frame, on_ready) { break end },
@@ -133,9 +135,6 @@ pub(crate) async fn serve(
                     let count = timeout(Duration::from_secs(5), swept).await.ok().and_then(Result::ok);
                     // Whoever asked may be gone.
                     let _ = done.send(count.unwrap_or_default());
-                }
-                Ask::HasChildren(answer) => {
-                    let _ = answer.send(guard.tree().has_children());
                 }
                 Ask::End(reason) => break End::Asked(reason),
             },

@@ -4,7 +4,7 @@
 //! sits in C code. A call that misses its deadline is cancelled; if the worker does not answer to that within the grace,
 //! it is replaced.
 
-mod supervise;
+pub(crate) mod supervise;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +17,8 @@ use tokio::time::{Instant, timeout_at};
 use crate::host::HostCalls;
 use crate::process::Program;
 use crate::protocol::{FailedHook, HelloHook, HookError, LoadedHook, ToPython};
+use supervise::{LastWords, Role};
+
 use crate::session::wire::{Ask, BeginError, Context, Reply, Wire};
 
 /// What a worker is made of.
@@ -129,7 +131,11 @@ pub struct Loaded {
     pub failed: Vec<FailedHook>,
     /// From its start until it was ready.
     pub took: Duration,
-    wire: Arc<Wire>,
+    /// The epoch of a worker; of a workbench, which of its lives this is.
+    pub(crate) generation: u64,
+    pub(crate) wire: Arc<Wire>,
+    /// What it left, once it is gone with everything that came of it.
+    pub(crate) ended: watch::Receiver<Option<Arc<LastWords>>>,
 }
 
 /// What happened to a worker, for the ledger.
@@ -229,10 +235,20 @@ pub struct Worker {
 impl Worker {
     /// Starts one, on the tokio runtime at hand. Returns at once; the process may not even exist yet.
     pub fn start(spec: Spec, host: Arc<dyn HostCalls>, watch: Arc<dyn Watch>) -> Worker {
+        Worker::start_as(Role::Worker, spec, host, watch)
+    }
+
+    /// Supervises a process of either role.
+    pub(crate) fn start_as(
+        role: Role,
+        spec: Spec,
+        host: Arc<dyn HostCalls>,
+        watch: Arc<dyn Watch>,
+    ) -> Worker {
         let (sender, state) = watch::channel(State::Starting);
         let (stop, stopped) = watch::channel(false);
         let (epoch, patience) = (spec.epoch, spec.patience);
-        let task = tokio::spawn(supervise::run(spec, host, watch, sender, stopped));
+        let task = tokio::spawn(supervise::run(spec, role, host, watch, sender, stopped));
         Worker { epoch, state, patience, stop, task }
     }
 

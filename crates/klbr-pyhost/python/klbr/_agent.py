@@ -98,6 +98,8 @@ class Agent:
     @overload
     def tool(
         self,
+        function: None = None,
+        /,
         *,
         name: str | None = None,
         description: str | None = None,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired, Required, Union, get_args, get_origin
 
 _PLAIN: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
-_NONE = type(None)
+_NONE: Any = type(None)
 
 
 class NoSchema(TypeError):

@@ -39,7 +39,7 @@ class Tool(Generic[P, R]):
         resource: str | None = None,
         skip: int = 0,
     ) -> None:
-        self.function = function
+        self.function: Callable[..., Awaitable[R]] = function
         self.name: str = name or function.__name__
         self.description: str = description or inspect.getdoc(function) or ""
         self.effect = effect
@@ -91,6 +91,8 @@ def tool(function: Callable[P, Awaitable[R]], /) -> Tool[P, R]: ...
 
 @overload
 def tool(
+    function: None = None,
+    /,
     *,
     name: str | None = None,
     description: str | None = None,

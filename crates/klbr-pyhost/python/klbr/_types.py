@@ -285,4 +285,5 @@ __all__ = [
 def parse_question(body: dict[str, Any]) -> Question:
     """The question that the host sent."""
     kind = QUESTIONS[body["slot"]]
-    return kind(**{name: body[name] for name in kind.__match_args__ if name in body})
+    question: Question = kind(**{name: body[name] for name in kind.__match_args__ if name in body})
+    return question

@@ -514,4 +514,5 @@ __all__ = [
 def parse_update(told: dict[str, Any]) -> Update:
     """The update that plain data means."""
     kind = UPDATES[told["type"]]
-    return kind(**{name: told.get(name) for name in kind.__match_args__})
+    update: Update = kind(**{name: told.get(name) for name in kind.__match_args__})
+    return update

@@ -114,8 +114,8 @@ class Worker:
                 self._tasks[frame["id"]] = task
                 task.add_done_callback(lambda _: self._tasks.pop(frame["id"], None))
             case "cancel":
-                if (task := self._tasks.get(frame["id"])) is not None:
-                    task.cancel()
+                if (running := self._tasks.get(frame["id"])) is not None:
+                    running.cancel()
             case _:
                 pass
 

@@ -18,8 +18,17 @@ const MAX_PENDING: usize = 1024;
 /// An answer.
 pub(crate) enum Reply {
     Result(Result<Value, HookError>),
-    Cell(Box<(CellReply, Kept, Kept)>),
+    Cell(Box<CellEnded>),
     Vars(Vec<Variable>),
+}
+
+/// A cell's answer, and what the host saw of it.
+pub(crate) struct CellEnded {
+    pub(crate) reply: CellReply,
+    pub(crate) stdout: Kept,
+    pub(crate) stderr: Kept,
+    /// Whether it left children behind.
+    pub(crate) has_children: bool,
 }
 
 /// What the loop that serves the process is asked.
@@ -30,8 +39,6 @@ pub(crate) enum Ask {
     Interrupt,
     /// Kill everything that the process started; answers with how many there were.
     Sweep(oneshot::Sender<usize>),
-    /// Whether it has living children.
-    HasChildren(oneshot::Sender<bool>),
     /// End the session.
     End(Arc<str>),
 }

@@ -13,19 +13,29 @@ use crate::protocol::{Hello, PROTOCOL, ToPython};
 use crate::session::wire::Wire;
 use crate::session::{End, Session, serve};
 
+/// What a supervised process is for.
+#[derive(Clone)]
+pub(crate) enum Role {
+    /// It answers calls; one epoch for all its lives.
+    Worker,
+    /// It runs cells; each life is a generation of its own. Makes what keeps the output of one cell.
+    Workbench(Arc<dyn Fn() -> (Kept, Kept) + Send + Sync>),
+}
+
 /// Runs until `stop` says so.
 pub(super) async fn run(
     spec: Spec,
+    role: Role,
     host: Arc<dyn HostCalls>,
     watch: Arc<dyn Watch>,
     state: watch::Sender<State>,
     mut stop: watch::Receiver<bool>,
 ) {
     let mut deaths = 0;
-    loop {
+    for life in 1.. {
         let born = Instant::now();
         state.send_replace(State::Starting);
-        let outcome = one_life(&spec, &host, &*watch, &state, &mut stop).await;
+        let outcome = one_life(&spec, (&role, life), &host, &*watch, &state, &mut stop).await;
         let Some(death) = outcome else { break };
         deaths = if born.elapsed() > spec.patience.calm { 1 } else { deaths + 1 };
         let pause = pause(&spec.patience, deaths);
@@ -45,6 +55,13 @@ fn pause(patience: &Patience, deaths: u32) -> Duration {
         0 | 1 => Duration::ZERO,
         n => (patience.back_off * 2u32.saturating_pow((n - 2).min(16))).min(patience.back_off_max),
     }
+}
+
+/// What a process left behind when it was gone, with everything that came of it.
+pub(crate) struct LastWords {
+    pub(crate) reason: Arc<str>,
+    pub(crate) stdout: Kept,
+    pub(crate) stderr: Kept,
 }
 
 enum Death {
@@ -70,6 +87,7 @@ impl Death {
 /// One process, from its start to its end; `None` when it was told to stop.
 async fn one_life(
     spec: &Spec,
+    (role, life): (&Role, u64),
     host: &Arc<dyn HostCalls>,
     watch: &dyn Watch,
     state: &watch::Sender<State>,
@@ -79,7 +97,15 @@ async fn one_life(
         return None;
     }
     let started = Instant::now();
-    let mut process = match spec.program.start("klbr.worker") {
+    let (name, module, number): (_, _, u64) = match role {
+        Role::Worker => ("worker", "klbr.worker", spec.epoch),
+        Role::Workbench(_) => ("workbench", "klbr.workbench", life),
+    };
+    let fresh: Arc<dyn Fn() -> (Kept, Kept) + Send + Sync> = match role {
+        Role::Worker => Arc::new(|| (Kept::new(0), Kept::new(0))),
+        Role::Workbench(fresh) => Arc::clone(fresh),
+    };
+    let mut process = match spec.program.start(module) {
         Ok(process) => process,
         Err(error) => {
             let reason = format!("{} did not start: {error}", spec.program.python.display());
@@ -91,8 +117,8 @@ async fn one_life(
     let (wire, outgoing, asks) = Wire::new();
     wire.send(&ToPython::Hello(Hello {
         protocol: PROTOCOL,
-        role: "worker",
-        epoch: spec.epoch,
+        role: name,
+        epoch: number,
         paths: spec.paths.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
         hooks: spec.hello_hooks(),
         reads: host.offers().into(),
@@ -104,14 +130,26 @@ async fn one_life(
         host: Arc::clone(host),
         start_by: started + spec.patience.start,
         grace: spec.patience.grace,
-        fresh: Box::new(|| (Kept::new(0), Kept::new(0))),
+        fresh: Arc::clone(&fresh),
     };
+    if matches!(role, Role::Workbench(_)) {
+        (process.stdout.kept, process.stderr.kept) = fresh();
+    }
+    let (tell, ended) = watch::channel(None);
     let mut on_ready = |ready: crate::session::Ready| {
         let took = started.elapsed();
         watch.changed(spec.epoch, Change::Ready { pid, took, failed: ready.failed.clone() });
         let (hooks, failed) = (ready.hooks, ready.failed);
-        let loaded =
-            Loaded { pid, python: ready.python.into(), hooks, failed, took, wire: Arc::clone(&wire) };
+        let loaded = Loaded {
+            pid,
+            python: ready.python.into(),
+            hooks,
+            failed,
+            took,
+            generation: number,
+            wire: Arc::clone(&wire),
+            ended: ended.clone(),
+        };
         state.send_replace(State::Ready(Arc::new(loaded)));
     };
     let end = {
@@ -124,8 +162,9 @@ async fn one_life(
     // New calls wait for the next one from here on.
     state.send_replace(State::Starting);
     wire.close();
-    let (status, stderr) = process.end().await;
-    let reason = match end? {
+    let left = process.end().await;
+    let (status, stderr) = (left.status, left.stderr.last(4096));
+    let reason = match end.unwrap_or(End::Asked("it was stopped".into())) {
         End::Gone => match status {
             Some(status) => format!("it ended by itself: {status}"),
             None => "it ended by itself".to_owned(),
@@ -135,7 +174,16 @@ async fn one_life(
         End::Deaf(who) => format!("{who} missed its deadline and did not answer to being cancelled"),
         End::Asked(reason) => reason.to_string(),
     };
-    Some(Death::Died { pid, reason: reason.into(), stderr: stderr.into() })
+    let reason: Arc<str> = reason.into();
+    tell.send_replace(Some(Arc::new(LastWords {
+        reason: reason.clone(),
+        stdout: left.stdout,
+        stderr: left.stderr,
+    })));
+    match *stop.borrow() {
+        true => None,
+        false => Some(Death::Died { pid, reason, stderr: stderr.into() }),
+    }
 }
 
 #[cfg(test)]

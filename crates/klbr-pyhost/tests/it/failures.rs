@@ -54,7 +54,7 @@ async fn warm(world: &World, head: &str, body: &str) -> HookPolicy {
 macro_rules! rows {
     ($($(#[$doc:meta])* $name:ident($world:ident) $body:block)*) => {
         $($(#[$doc])* #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-        async fn $name() { let $world = World::new(); $body })*
+        async fn $name() { let Some($world) = World::new() else { return }; $body })*
     };
 }
 
@@ -75,7 +75,7 @@ rows! {
     }
 
     an_import_that_hangs(world) {
-        let hang = "import re\nre.match(r'(a+)+$', 'a' * 40 + 'b')\n";
+        let hang = "import itertools\nsum(itertools.repeat(0))\n";
         let start = Duration::from_millis(600);
         let policy = world.owner_with(Slot::Wake, hang, DEADLINE, |spec| spec.patience.start = start);
         assert_eq!(fails(&world, &policy).await, (HookFailure::Deadline, Outcome::Deadline));
@@ -110,7 +110,7 @@ rows! {
     }
 
     an_infinite_loop_in_c(world) {
-        let policy = warm(&world, "import re", "re.match(r'(a+)+$', 'a' * 40 + 'b')").await;
+        let policy = warm(&world, "import itertools", "sum(itertools.repeat(0))").await;
         assert_eq!(fails(&world, &policy).await, (HookFailure::Deadline, Outcome::Deadline));
         let Change::Died { pid, .. } = world.until(|change| matches!(change, Change::Died { .. })).await else { unreachable!() };
         assert!(!lives(pid));
@@ -296,6 +296,44 @@ rows! {
         let millis: Vec<u128> = pauses[..4].iter().map(Duration::as_millis).collect();
         assert_eq!(millis, [0, 50, 100, 200]);
     }
+}
+
+/// A host whose read asks the very hook that reads.
+#[derive(Default)]
+struct Mirror(std::sync::OnceLock<std::sync::Weak<HookPolicy>>);
+
+#[async_trait::async_trait]
+impl HostCalls for Mirror {
+    fn offers(&self) -> Vec<Offer> {
+        Peek.offers()
+    }
+
+    async fn call(
+        &self,
+        _: Caller,
+        _: &str,
+        _: serde_json::Value,
+    ) -> Result<serde_json::Value, HostCallError> {
+        let policy = self.0.get().and_then(std::sync::Weak::upgrade).unwrap();
+        let message = format!("{:?}", policy.decide(wake()).await);
+        Err(HostCallError { code: "mirror", message })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hook_that_asks_itself_through_the_host() {
+    let Some(world) = World::new() else { return };
+    let body = "try:\n    await host.peek()\nexcept HostError as error:\n    return 'p:f would ask itself' in str(error)";
+    world.write("p.py", &misbehaving("from klbr.hooks import HostError", body));
+    let host = std::sync::Arc::new(Mirror::default());
+    let spec = world.spec(&[("p:f", Kind::Slot, "attention.wake")]);
+    let worker = std::sync::Arc::new(Worker::start(spec, host.clone(), world.watch()));
+    let binding =
+        SlotBinding { run: "p:f".into(), deadline: Duration::from_secs(20), on_death: OnDeath::Fail };
+    let policy = HookPolicy::new(worker, [(Slot::Wake, binding)].into(), world.recorder());
+    let policy = std::sync::Arc::new(policy);
+    host.0.set(std::sync::Arc::downgrade(&policy)).unwrap();
+    assert_eq!(policy.decide(wake()).await, Ok(Answer::Yes(true)));
 }
 
 struct Peek;

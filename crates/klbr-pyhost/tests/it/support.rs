@@ -14,17 +14,22 @@ use tokio::time::Instant;
 /// A long time: nothing that is awaited here takes it, unless it is broken.
 pub(crate) const WATCHDOG: Duration = Duration::from_secs(60);
 
-/// The interpreter: `KLBR_PYTHON`, else what `python3` really is.
-pub(crate) fn python() -> PathBuf {
-    static FOUND: OnceLock<PathBuf> = OnceLock::new();
+/// The interpreter: `KLBR_PYTHON`, else what `python3` really is. Without one of 3.11 or later the tests are skipped,
+/// which they say; where `CI` is set they fail.
+pub(crate) fn python() -> Option<PathBuf> {
+    static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
     let find = || {
         let named = std::env::var_os("KLBR_PYTHON").map_or_else(|| PathBuf::from("python3"), PathBuf::from);
         let code = "import sys; assert sys.version_info >= (3, 11), sys.version; print(sys.executable)";
-        let out = Command::new(named).args(["-I", "-c", code]).output().expect("python3 can be started");
-        assert!(out.status.success(), "Python 3.11 is needed: {}", String::from_utf8_lossy(&out.stderr));
-        PathBuf::from(String::from_utf8(out.stdout).unwrap().trim())
+        let out = Command::new(named).args(["-I", "-c", code]).output().ok()?;
+        out.status.success().then(|| PathBuf::from(String::from_utf8_lossy(&out.stdout).trim()))
     };
-    FOUND.get_or_init(find).clone()
+    let found = FOUND.get_or_init(find).clone();
+    if found.is_none() {
+        assert!(std::env::var_os("CI").is_none(), "Python 3.11 or later is needed; name it in KLBR_PYTHON");
+        println!("SKIPPED: there is no Python 3.11 or later; name one in KLBR_PYTHON");
+    }
+    found
 }
 
 pub(crate) struct World {
@@ -41,18 +46,19 @@ fn bytecode() -> PathBuf {
 }
 
 impl World {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new() -> Option<Self> {
+        let python = python()?;
         let folder = tempfile::tempdir().unwrap();
         let package = Sources.install(&bytecode().join("package")).unwrap();
         let program = Program {
-            python: python(),
+            python,
             package,
             environment: vec![("PATH".into(), "/usr/bin:/bin".into()), ("LANG".into(), "C.UTF-8".into())],
             directory: folder.path().to_owned(),
             bytecode: Some(bytecode().join("bytecode")),
             limits: Limits::default(),
         };
-        World { folder, program, changes: Arc::default(), records: Arc::default() }
+        Some(World { folder, program, changes: Arc::default(), records: Arc::default() })
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -42,5 +42,5 @@ def idle(turn: hooks.TurnIdle) -> timedelta:
     """At once, then after pauses that double."""
     if turn.yields <= 1:
         return timedelta(0)
-    doublings = min(turn.yields - 2, 10)
-    return min(IDLE_FIRST * 2**doublings, IDLE_LONGEST)
+    doublings: int = 1 << min(turn.yields - 2, 10)
+    return min(IDLE_FIRST * doublings, IDLE_LONGEST)
