@@ -10,12 +10,10 @@ use klbr_core::runtime::{AgentHandle, RunningAgent};
 use klbr_core::time::Timestamp;
 use klbr_core::update::Update;
 use pyo3::prelude::*;
-use pyo3_async_runtimes::tokio::future_into_py;
 use serde::Deserialize;
 
+use crate::bridge::awaitable;
 use crate::convert::{Plain, read};
-use crate::error::Fault;
-use crate::fork;
 use crate::wiring::Home;
 
 /// A running agent.
@@ -74,10 +72,9 @@ impl Agent {
     }
 
     fn admit_event<'py>(&self, py: Python<'py>, event: NewEvent) -> PyResult<Bound<'py, PyAny>> {
-        fork::runtime()?;
         let handle = self.handle.clone();
-        future_into_py(py, async move {
-            let admission = handle.admit(event).await.map_err(Fault::from)?;
+        awaitable(py, async move {
+            let admission = handle.admit(event).await?;
             Ok((admission.event.0, admission.repeated))
         })
     }
@@ -105,48 +102,42 @@ impl Agent {
     /// Everything after a record; after what was there before this process, when it is None.
     #[pyo3(signature = (after))]
     fn updates<'py>(&self, py: Python<'py>, after: Option<u64>) -> PyResult<Bound<'py, PyAny>> {
-        fork::runtime()?;
         let (handle, after) = (self.handle.clone(), after.map_or(self.since, Seq));
-        future_into_py(py, async move {
-            let updates = handle.updates(Some(after)).await.map_err(Fault::from)?;
+        awaitable(py, async move {
+            let updates = handle.updates(Some(after)).await?;
             Ok(Updates { updates: Arc::new(tokio::sync::Mutex::new(updates)), ready: Arc::default() })
         })
     }
 
     /// How it is doing.
     fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        fork::runtime()?;
         let handle = self.handle.clone();
-        future_into_py(py, async move { Ok(Plain(handle.status().await.map_err(Fault::from)?)) })
+        awaitable(py, async move { Ok(Plain(handle.status().await?)) })
     }
 
     /// Where every event is.
     fn ledger<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        fork::runtime()?;
         let handle = self.handle.clone();
-        future_into_py(py, async move { Ok(Plain(handle.ledger().await.map_err(Fault::from)?)) })
+        awaitable(py, async move { Ok(Plain(handle.ledger().await?)) })
     }
 
     /// The events that wait.
     fn waiting<'py>(&self, py: Python<'py>, limit: usize) -> PyResult<Bound<'py, PyAny>> {
-        fork::runtime()?;
         let handle = self.handle.clone();
-        future_into_py(py, async move { Ok(Plain(handle.waiting(limit).await.map_err(Fault::from)?)) })
+        awaitable(py, async move { Ok(Plain(handle.waiting(limit).await?)) })
     }
 
     /// What was addressed to it.
     fn attention<'py>(&self, py: Python<'py>, limit: usize) -> PyResult<Bound<'py, PyAny>> {
-        fork::runtime()?;
         let handle = self.handle.clone();
-        future_into_py(py, async move { Ok(Plain(handle.attention(limit).await.map_err(Fault::from)?)) })
+        awaitable(py, async move { Ok(Plain(handle.attention(limit).await?)) })
     }
 
     /// Looks for text in its history; the search is told in JSON.
     fn search<'py>(&self, py: Python<'py>, search: &str) -> PyResult<Bound<'py, PyAny>> {
-        fork::runtime()?;
         let search: Search = read("a search", search)?;
         let handle = self.handle.clone();
-        future_into_py(py, async move { Ok(Plain(handle.search(search).await.map_err(Fault::from)?)) })
+        awaitable(py, async move { Ok(Plain(handle.search(search).await?)) })
     }
 
     /// Remembers a text; `key` makes a repeat known.
@@ -159,25 +150,23 @@ impl Agent {
         pinned: bool,
         at: i64,
     ) -> PyResult<Bound<'py, PyAny>> {
-        fork::runtime()?;
         let handle = self.handle.clone();
         let tags = tags.into_iter().map(Into::into).collect();
         let change = MemoryChange::Add { text: text.into(), tags, pinned };
-        future_into_py(py, async move {
+        awaitable(py, async move {
             let made = handle.store().remember(handle.agent(), &key, Timestamp(at), change).await;
-            Ok(Plain(made.map_err(Fault::from)?))
+            Ok(Plain(made?))
         })
     }
 
     /// Stops it in order.
     fn shutdown<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        fork::runtime()?;
         let (running, home) = (self.running.clone(), self.home.clone());
-        future_into_py(py, async move {
+        awaitable(py, async move {
             if let Some(agent) = running.lock().await.take() {
                 agent.shutdown().await;
                 if let Home::File(store) = &*home {
-                    store.close().await.map_err(Fault::from)?;
+                    store.close().await?;
                 }
             }
             Ok(())
@@ -198,14 +187,13 @@ pub(crate) struct Updates {
 impl Updates {
     /// Waits until there is an update to take; answers False when the agent has stopped and all was told.
     fn ready<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        fork::runtime()?;
         let (updates, ready) = (self.updates.clone(), self.ready.clone());
-        future_into_py(py, async move {
+        awaitable(py, async move {
             let mut updates = updates.lock().await;
             if !queue(&ready).is_empty() {
                 return Ok(true);
             }
-            let next = updates.next().await.map_err(Fault::from)?;
+            let next = updates.next().await?;
             let is_there = next.is_some();
             queue(&ready).extend(next);
             Ok(is_there)

@@ -1,14 +1,20 @@
-//! The one way in which Rust calls Python: a coroutine function, as a task on the event loop of the agent's owner.
+//! Between two event loops: a Rust future as a Python one, and a Python coroutine function as a Rust future.
 //!
-//! No thread that drives an agent ever waits for the interpreter's lock: what needs it is done on threads of its own,
-//! so that Python that keeps the lock keeps no admission waiting. Refuses to convert: text goes in, text comes out.
+//! Everything that touches Python's loop is done by the loop's own thread, told through [`interpreter`]. Refuses to
+//! convert what is passed to Python's functions: text goes in, text comes out.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::FutureExt;
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
+
+use crate::error::Fault;
+use crate::{fork, interpreter};
 
 /// An event loop that runs in some thread of this process.
 #[derive(Clone)]
@@ -20,6 +26,74 @@ pub(crate) type Answer = Result<String, String>;
 /// What is passed to a coroutine function.
 pub(crate) type Arguments = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyTuple>> + Send>;
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs `work` on the runtime and gives an awaitable of the running loop for it. Cancelling that drops `work`.
+///
+/// # Errors
+///
+/// Fails outside of a coroutine, and in a forked process.
+pub(crate) fn awaitable<T>(
+    py: Python<'_>,
+    work: impl Future<Output = Result<T, Fault>> + Send + 'static,
+) -> PyResult<Bound<'_, PyAny>>
+where
+    T: for<'py> IntoPyObject<'py> + Send + 'static,
+{
+    let runtime = fork::runtime()?;
+    let event_loop = EventLoop::running(py)?;
+    let future = event_loop.0.bind(py).call_method0("create_future")?;
+    let promise = future.clone().unbind();
+    let task = runtime.spawn(async move {
+        let ended = AssertUnwindSafe(work).catch_unwind().await;
+        let result =
+            ended.unwrap_or_else(|_| Err(Fault::Internal("klbr has a fault: it panicked".to_owned())));
+        event_loop.run(move |py| {
+            let promise = promise.bind(py);
+            if promise.call_method0("done")?.is_truthy()? {
+                return Ok(());
+            }
+            match result.map_err(PyErr::from).and_then(|value| value.into_py_any(py)) {
+                Ok(value) => promise.call_method1("set_result", (value,))?,
+                Err(error) => promise.call_method1("set_exception", (error,))?,
+            };
+            Ok(())
+        });
+    });
+    future.call_method1("add_done_callback", (Abort { task: task.abort_handle() },))?;
+    Ok(future)
+}
+
+/// Drops the work of a future that is done: it was cancelled, or there is none left.
+#[pyclass(frozen)]
+struct Abort {
+    task: AbortHandle,
+}
+
+#[pymethods]
+impl Abort {
+    fn __call__(&self, _future: &Bound<'_, PyAny>) {
+        self.task.abort();
+    }
+}
+
+/// Something to be done by the loop's thread.
+type Turn = Box<dyn FnOnce(Python<'_>) -> PyResult<()> + Send>;
+
+/// The same, as Python calls it: once.
+#[pyclass(frozen)]
+struct Callback(Mutex<Option<Turn>>);
+
+#[pymethods]
+impl Callback {
+    fn __call__(&self, py: Python<'_>) -> PyResult<()> {
+        let turn = lock(&self.0).take();
+        turn.map_or(Ok(()), |turn| turn(py))
+    }
+}
+
 impl EventLoop {
     /// The loop that runs in this thread.
     ///
@@ -27,8 +101,19 @@ impl EventLoop {
     ///
     /// Fails outside of a coroutine.
     pub(crate) fn running(py: Python<'_>) -> PyResult<Self> {
-        let running = pyo3_async_runtimes::get_running_loop(py)?;
+        let running = py.import("asyncio")?.call_method0("get_running_loop")?;
         Ok(EventLoop(Arc::new(running.unbind())))
+    }
+
+    /// Has something done by the loop's thread, soon; answers false when the interpreter is about to end. A loop that
+    /// is closed does nothing more, and drops it.
+    fn run(&self, turn: impl FnOnce(Python<'_>) -> PyResult<()> + Send + 'static) -> bool {
+        let event_loop = self.0.clone();
+        interpreter::submit(move |py| {
+            let callback = Callback(Mutex::new(Some(Box::new(turn))));
+            // It fails only when the loop is closed.
+            let _ = event_loop.bind(py).call_method1("call_soon_threadsafe", (callback,));
+        })
     }
 
     /// Calls a coroutine function that answers with a string.
@@ -41,19 +126,25 @@ impl EventLoop {
         let progress = Arc::new(Mutex::new(Progress { answer: Some(answer), task: None, is_over: false }));
         let _ending = Ending { event_loop: self.clone(), progress: progress.clone() };
         let event_loop = self.0.clone();
-        let started = tokio::task::spawn_blocking(move || {
-            Python::try_attach(|py| {
-                let launch =
-                    Launch { event_loop: event_loop.clone(), function, progress, arguments: arguments(py)? };
-                event_loop.bind(py).call_method1("call_soon_threadsafe", (launch,)).map(|_| ())
-            })
+        self.run(move |py| {
+            if lock(&progress).is_over {
+                return Ok(());
+            }
+            let begin = || {
+                let coroutine = function.bind(py).call1(arguments(py)?.bind(py))?;
+                event_loop.bind(py).call_method1("create_task", (coroutine,))
+            };
+            match begin() {
+                Ok(task) => {
+                    lock(&progress).task = Some(task.clone().unbind());
+                    task.call_method1("add_done_callback", (Done { progress },)).map(|_| ())
+                }
+                Err(error) => {
+                    lock(&progress).end(Err(error.to_string()));
+                    Ok(())
+                }
+            }
         });
-        match started.await {
-            Ok(Some(Ok(()))) => {}
-            // The loop is closed, or the arguments could not be made.
-            Ok(Some(Err(error))) => return Err(error.to_string()),
-            Ok(None) | Err(_) => return Err("the interpreter is shutting down".to_owned()),
-        }
         answered.await.unwrap_or_else(|_| Err("the event loop ended before the call did".to_owned()))
     }
 }
@@ -76,10 +167,6 @@ impl Progress {
     }
 }
 
-fn lock(progress: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
-    progress.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Cancels the task of a call that is dropped before its end.
 struct Ending {
     event_loop: EventLoop,
@@ -91,53 +178,15 @@ impl Drop for Ending {
         if std::mem::replace(&mut lock(&self.progress).is_over, true) {
             return;
         }
-        let (event_loop, progress) = (self.event_loop.0.clone(), self.progress.clone());
-        let cancel = move || {
-            Python::try_attach(|py| {
-                // A loop that is closed has no task left to cancel.
-                let _ = event_loop.bind(py).call_method1("call_soon_threadsafe", (Cancel { progress },));
-            });
-        };
-        // Dropped on one of the runtime's threads, always: calls live in its tasks.
-        if let Ok(handle) = Handle::try_current() {
-            drop(handle.spawn_blocking(cancel));
-        }
+        let progress = self.progress.clone();
+        self.event_loop.run(move |py| {
+            let task = lock(&progress).task.take();
+            task.map_or(Ok(()), |task| task.bind(py).call_method0("cancel").map(|_| ()))
+        });
     }
 }
 
-/// Starts the task, in the loop's own thread.
-#[pyclass(frozen)]
-struct Launch {
-    event_loop: Arc<Py<PyAny>>,
-    function: Arc<Py<PyAny>>,
-    arguments: Py<PyTuple>,
-    progress: Arc<Mutex<Progress>>,
-}
-
-#[pymethods]
-impl Launch {
-    fn __call__(&self, py: Python<'_>) {
-        if lock(&self.progress).is_over {
-            return;
-        }
-        let started = || -> PyResult<Bound<'_, PyAny>> {
-            let coroutine = self.function.bind(py).call1(self.arguments.bind(py))?;
-            self.event_loop.bind(py).call_method1("create_task", (coroutine,))
-        };
-        match started() {
-            Ok(task) => {
-                lock(&self.progress).task = Some(task.clone().unbind());
-                let done = Done { progress: self.progress.clone() };
-                if let Err(error) = task.call_method1("add_done_callback", (done,)) {
-                    lock(&self.progress).end(Err(error.to_string()));
-                }
-            }
-            Err(error) => lock(&self.progress).end(Err(error.to_string())),
-        }
-    }
-}
-
-/// Hears of the task's end.
+/// Hears of a task's end.
 #[pyclass(frozen)]
 struct Done {
     progress: Arc<Mutex<Progress>>,
@@ -148,19 +197,5 @@ impl Done {
     fn __call__(&self, task: &Bound<'_, PyAny>) {
         let answer = task.call_method0("result").and_then(|answer| answer.extract::<String>());
         lock(&self.progress).end(answer.map_err(|error| error.to_string()));
-    }
-}
-
-/// Cancels the task, in the loop's own thread.
-#[pyclass(frozen)]
-struct Cancel {
-    progress: Arc<Mutex<Progress>>,
-}
-
-#[pymethods]
-impl Cancel {
-    fn __call__(&self, py: Python<'_>) -> PyResult<()> {
-        let task = lock(&self.progress).task.take();
-        task.map_or(Ok(()), |task| task.bind(py).call_method0("cancel").map(|_| ()))
     }
 }

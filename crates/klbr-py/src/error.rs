@@ -17,6 +17,7 @@ mod raised {
     pyo3::import_exception!(klbr.errors, ConfigError);
     pyo3::import_exception!(klbr.errors, EditError);
     pyo3::import_exception!(klbr.errors, ForkError);
+    pyo3::import_exception!(klbr.errors, KlbrError);
     pyo3::import_exception!(klbr.errors, StoppedError);
     pyo3::import_exception!(klbr.errors, StoreError);
 }
@@ -38,6 +39,8 @@ pub(crate) enum Fault {
     Edit(String),
     /// The process is a fork.
     Fork(String),
+    /// A fault of this package, or of the machine.
+    Internal(String),
 }
 
 impl From<Fault> for PyErr {
@@ -50,6 +53,7 @@ impl From<Fault> for PyErr {
             Fault::Code(text) => raised::CodeError::new_err(text),
             Fault::Edit(text) => raised::EditError::new_err(text),
             Fault::Fork(text) => raised::ForkError::new_err(text),
+            Fault::Internal(text) => raised::KlbrError::new_err(text),
         }
     }
 }

@@ -3,26 +3,27 @@
 use std::process;
 use std::sync::OnceLock;
 
-use pyo3_async_runtimes::tokio::{get_runtime, init};
-use tokio::runtime::Builder;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 
 use crate::error::Fault;
 
 /// The process that loaded the module.
 static OWNER: OnceLock<u32> = OnceLock::new();
 
-/// How many threads drive agents; they do no work of their own.
+/// The threads that drive agents.
+static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+
+/// How many there are; they do no work of their own.
 const THREADS: usize = 2;
 
 /// Remembers which process this is. Called when the module is loaded.
 pub(crate) fn remember() {
-    OWNER.get_or_init(|| {
-        let mut builder = Builder::new_multi_thread();
-        builder.worker_threads(THREADS).thread_name("klbr").enable_all();
-        init(builder);
-        process::id()
-    });
+    OWNER.get_or_init(process::id);
+}
+
+/// Whether this process is a copy of the one that loaded the module.
+pub(crate) fn is_copy() -> bool {
+    OWNER.get().is_some_and(|owner| *owner != process::id())
 }
 
 /// The runtime, unless this process is a copy of the one that it belongs to.
@@ -31,12 +32,18 @@ pub(crate) fn remember() {
 ///
 /// Fails in a forked child, where a call would wait for threads that do not exist.
 pub(crate) fn runtime() -> Result<&'static Runtime, Fault> {
-    match OWNER.get() {
-        Some(owner) if *owner != process::id() => Err(Fault::Fork(format!(
-            "klbr was loaded by process {owner}, and this is its fork {}: threads do not survive a fork. Start \
-             processes with multiprocessing's \"spawn\", or import klbr in the child first",
+    if is_copy() {
+        return Err(Fault::Fork(format!(
+            "this process ({}) is a fork of the one that loaded klbr, whose threads are not here: start processes \
+             with multiprocessing's \"spawn\"",
             process::id()
-        ))),
-        Some(_) | None => Ok(get_runtime()),
+        )));
     }
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(runtime);
+    }
+    let mut builder = Builder::new_multi_thread();
+    let built = builder.worker_threads(THREADS).thread_name("klbr").enable_all().build();
+    let built = built.map_err(|error| Fault::Internal(format!("there can be no threads: {error}")))?;
+    Ok(RUNTIME.get_or_init(|| built))
 }

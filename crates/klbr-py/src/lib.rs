@@ -1,7 +1,8 @@
 //! The native half of the Python package `klbr`, as the module `klbr._native`.
 //!
 //! The tour: `wiring` puts an agent together, `agent` is what Python holds of one that runs, and `tool`, `channel` and
-//! `model` are the ports that Python implements; `bridge` is the one way in which Rust calls Python. `store` reads an
+//! `model` are the ports that Python implements; `bridge` joins the two kinds of futures, `interpreter` is the one thread
+//! that calls Python by itself. `store` reads an
 //! agent's history. `context`, `chunk` and `code` are pure functions: they run with the interpreter's lock released.
 //!
 //! What Python users read is the package's own Python, which stands beside that of `klbr-pyhost`. This crate refuses
@@ -17,6 +18,7 @@ mod context;
 mod convert;
 mod error;
 mod fork;
+mod interpreter;
 mod model;
 mod store;
 mod tool;
@@ -54,6 +56,6 @@ mod _native {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         crate::fork::remember();
-        Ok(())
+        crate::interpreter::start(module.py())
     }
 }

@@ -17,11 +17,10 @@ use pyo3::prelude::*;
 use serde::Deserialize;
 
 use crate::agent::Agent;
-use crate::bridge::EventLoop;
+use crate::bridge::{EventLoop, awaitable};
 use crate::channel::{ChannelSpec, PyChannel};
 use crate::convert::read;
 use crate::error::Fault;
-use crate::fork;
 use crate::model::PyModel;
 use crate::tool::{PyTool, ToolSpec};
 
@@ -75,7 +74,6 @@ pub(crate) fn start<'py>(
     model: Option<Py<PyAny>>,
     server: HashMap<String, String>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    fork::runtime()?;
     let settings: Settings = read("the agent's settings", settings)?;
     let config = settings.config()?;
     let event_loop = EventLoop::running(py)?;
@@ -96,9 +94,9 @@ pub(crate) fn start<'py>(
         let spec: ChannelSpec = read("a channel", &spec)?;
         parts.channels.push(PyChannel::new(spec, event_loop.clone(), deliver, reconcile));
     }
-    pyo3_async_runtimes::tokio::future_into_py(py, async move {
+    awaitable(py, async move {
         let store = open(settings.store).await?;
-        let since = store.port().last(&config.agent).await.map_err(Fault::from)?;
+        let since = store.port().last(&config.agent).await?;
         let mut builder = AgentBuilder::from_shared(config, store.port(), model);
         for tool in parts.tools {
             builder = builder.any_tool(Arc::new(tool));
@@ -106,7 +104,7 @@ pub(crate) fn start<'py>(
         for channel in parts.channels {
             builder = builder.channel(channel);
         }
-        let agent = builder.start().await.map_err(Fault::from)?;
+        let agent = builder.start().await?;
         Ok(Agent::new(agent, store, since))
     })
 }

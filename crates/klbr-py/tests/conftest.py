@@ -67,18 +67,21 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.requests.append(body)
+        asked: list[tuple[str, dict[str, str]]] = [
+            ("local_send", {"content": self.server.text}),
+            ("wait_and_continue", {"duration": "10m"}),
+        ]
         calls = [
             {"index": n, "id": f"call{n}", "function": {"name": name, "arguments": json.dumps(arguments)}}
-            for n, (name, arguments) in enumerate(
-                [("local_send", {"content": self.server.text}), ("wait_and_continue", {"duration": "10m"})]
-            )
+            for n, (name, arguments) in enumerate(asked)
         ]
-        chunks = [{"delta": {"tool_calls": calls}}, {"delta": {}, "finish_reason": "tool_calls"}]
+        chunks: list[dict[str, Any]] = [{"delta": {"tool_calls": calls}}, {"delta": {}, "finish_reason": "tool_calls"}]
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
         for chunk in chunks:
-            event = {"id": "1", "object": "chat.completion.chunk", "choices": [{"index": 0, **chunk}]}
+            choice = {"index": 0, **chunk}
+            event = {"id": "1", "object": "chat.completion.chunk", "choices": [choice]}
             self.wfile.write(b"data: " + json.dumps(event).encode() + b"\n\n")
         self.wfile.write(b"data: [DONE]\n\n")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import pathlib
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -181,12 +182,12 @@ def test_a_cancelled_wait_loses_no_update() -> None:
         model = klbr.ScriptedModel(speaks("one"))
         async with klbr.Agent("ada", model=model) as agent:
             native = await agent._here().updates(0)
+            seen: list[dict[str, Any]] = []
             for _ in range(50):
                 waiting = asyncio.ensure_future(native.ready())
                 await asyncio.sleep(0)
                 waiting.cancel()
             await agent.say("Hello!")
-            seen = []
             while not any(one["type"] == "waiting" for one in seen):
                 waiting = asyncio.ensure_future(native.ready())
                 await asyncio.wait([waiting], timeout=0.001)

@@ -26,7 +26,7 @@ def main() -> None:
     Server().run()
 '''
 
-LONG = "\n".join(f"def f{n}(a, b):\n    return [a, b, {n}, 'text of {n}']\n" for n in range(20_000))
+LONG = "\n".join(f"def f{n}(a, b):\n    return [a, b, {n}, 'text of {n}']\n" for n in range(8_000))
 
 
 def test_symbols_are_told() -> None:
@@ -169,7 +169,7 @@ def test_text_is_cut_into_pieces() -> None:
         lambda: context.chunk(LONG * 4, tokens="words"),
         lambda: context.Context().change("a.py", LONG.encode(), LONG[:9_000].encode()),
         lambda: context.Context(window_lines=10**6, window_chars=10**9).read("a.py", LONG.encode() * 4),
-        lambda: context.escape("<message>" * 1_000_000),
+        lambda: context.escape("<message>" * 100_000),
     ],
     ids=["symbols", "outline", "diagnostics", "plan", "chunk", "change", "read", "escape"],
 )

@@ -88,8 +88,8 @@ def test_the_updates_are_those_of_the_rust_type() -> None:
 
 def test_a_fork_is_told_instead_of_hanging(tmp_path: pathlib.Path) -> None:
     async def start() -> None:
-        async with klbr.Agent("ada", model=klbr.ScriptedModel(), store=tmp_path / "ada.db"):
-            pass
+        async with klbr.Agent("ada", model=klbr.ScriptedModel(), store=tmp_path / "ada.db") as agent:
+            await agent.say("Hello!")
 
     run(start())
     store = klbr.Store.open(tmp_path / "ada.db")
@@ -129,11 +129,11 @@ def test_the_readme_shows_what_happens(tmp_path: pathlib.Path) -> None:
     assert done.stdout == blocks("text")[0]
 
 
-def test_the_other_examples_of_the_readme_run(tmp_path: pathlib.Path, model_server: ModelServer) -> None:
-    _, *others = blocks("python")
-    assert len(others) >= 4
-    python("-c", blocks("python")[0])
-    for number, script in enumerate(others):
+def test_every_example_of_the_readme_runs(tmp_path: pathlib.Path, model_server: ModelServer) -> None:
+    scripts = blocks("python")
+    assert len(scripts) >= 6
+    # In their order: one reads what the first has written.
+    for number, script in enumerate(scripts):
         (tmp_path / f"{number}.py").write_text(script)
         done = subprocess.run(
             [sys.executable, f"{number}.py"],
@@ -144,3 +144,30 @@ def test_the_other_examples_of_the_readme_run(tmp_path: pathlib.Path, model_serv
             env={**os.environ, "KLBR_BASE_URL": model_server.url},
         )
         assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
+
+
+def test_a_process_ends_in_order_whatever_is_under_way() -> None:
+    """No thread holds the interpreter's lock, or waits for it, when the interpreter ends."""
+    script = """
+import asyncio, sys, klbr
+
+async def main(how):
+    agent = klbr.Agent("ada", model=klbr.ScriptedModel("one", "two"))
+    async with agent:
+        stream = agent.updates()
+        await agent.say("Hello!")
+        await anext(stream)
+        pending = [asyncio.ensure_future(agent.status()) for _ in range(20)]
+        await asyncio.sleep(0)
+        if how == "exit":
+            sys.exit(7)
+    if how == "leak":
+        other = await klbr.Agent("grace", model=klbr.ScriptedModel("x")).__aenter__()
+        await other.say("left alone")
+
+asyncio.run(main(sys.argv[1]))
+"""
+    for how, code_wanted in (("return", 0), ("exit", 7), ("leak", 0)):
+        for _ in range(6):
+            done = python("-c", script, how)
+            assert done.returncode == code_wanted, (how, done.returncode, done.stderr)

@@ -104,16 +104,17 @@ def test_a_function_that_makes_no_tool_is_refused() -> None:
     def plain(a: int) -> None:
         """Is not async."""
 
-    for function, problem in [
+    functions: list[tuple[Any, str]] = [
         (silent, "docstring"),
         (untyped, "a has no type hint"),
         (odd, "object has no JSON Schema"),
         (plain, "not an async function"),
-    ]:
+    ]
+    for function, problem in functions:
         with pytest.raises(klbr.ConfigError, match=problem):
             klbr.tool(function)
     with pytest.raises(klbr.ConfigError, match="resource"):
-        klbr.tool(resource="path")(klbr.tool(description="x")(silent).function)
+        klbr.tool(resource="path", description="x")(silent)
 
 
 def call_once(tool: klbr.Tool[..., Any], arguments: Any) -> updates.ActionEnded:
