@@ -83,7 +83,7 @@ impl Model for PyModel {
             stream::select_with_strategy(pieces.boxed(), stream::once(end).boxed(), |(): &mut ()| {
                 stream::PollNext::Left
             });
-        Ok(events.map(|event| piece(event)).boxed())
+        Ok(events.map(piece).boxed())
     }
 }
 
@@ -95,7 +95,7 @@ enum Event {
 fn piece(event: Event) -> Result<Piece, Failure> {
     let answer = match event {
         Event::Piece(delta) => return Ok(Piece::Delta(delta)),
-        Event::End(answer) => answer.map_err(|raised| provider(raised))?,
+        Event::End(answer) => answer.map_err(provider)?,
     };
     match serde_json::from_str(&answer) {
         Ok(Said::Sampled(sampled)) => Ok(Piece::Finished(sampled)),

@@ -62,8 +62,10 @@ def test_the_stubs_say_what_is_there() -> None:
 def test_the_package_and_its_tests_are_typed(tmp_path: pathlib.Path) -> None:
     pytest.importorskip("mypy")
     tests = [str(path) for path in sorted((HERE / "tests").glob("*.py"))]
-    configuration = ["--config-file", str(HERE / "pyproject.toml"), "--cache-dir", str(tmp_path)]
-    done = python("-m", "mypy", *configuration, "-p", "klbr")
+    configuration = ["--config-file", str(HERE.parents[1] / "pyproject.toml"), "--cache-dir", str(tmp_path)]
+    # The sources: what is installed would be passed over.
+    sources = str(HERE.parent / "klbr-pyhost" / "python" / "klbr")
+    done = python("-m", "mypy", *configuration, sources)
     assert done.returncode == 0, done.stdout + done.stderr
     done = python("-m", "mypy", *configuration, *tests)
     assert done.returncode == 0, done.stdout + done.stderr
