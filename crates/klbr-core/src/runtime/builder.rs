@@ -93,6 +93,13 @@ impl AgentBuilder {
         self
     }
 
+    /// Gives it a tool whose name and schema are known only at run time.
+    #[must_use]
+    pub fn any_tool(mut self, tool: Arc<dyn AnyTool>) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
     /// Gives it a channel to speak through.
     #[must_use]
     pub fn channel(mut self, channel: impl Channel) -> Self {
