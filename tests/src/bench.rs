@@ -8,6 +8,7 @@
 mod admission;
 mod cold;
 mod deciding;
+mod discord;
 mod interrupt;
 mod life;
 mod rig;
@@ -26,7 +27,7 @@ use crate::process::ProcessError;
 /// What is measured.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The rows; all when empty.
+    /// The rows.
     pub rows: Vec<Row>,
     /// How often a thing is measured: runs of a latency, a tenth of it for what takes long.
     pub runs: usize,
@@ -57,11 +58,15 @@ pub enum Row {
     Restart,
     /// The growth of the database.
     Growth,
+    /// Messages on Discord: one, and many at once.
+    Discord,
+    /// 10,000 messages on Discord within a minute.
+    Burst,
 }
 
 impl Row {
-    /// Every row.
-    pub const ALL: [Row; 8] = [
+    /// Every row that takes no longer than it must.
+    pub const ALL: [Row; 9] = [
         Row::Interrupt,
         Row::Tree,
         Row::Wake,
@@ -70,7 +75,11 @@ impl Row {
         Row::Rss,
         Row::Restart,
         Row::Growth,
+        Row::Discord,
     ];
+
+    /// Rows that take their time, and are run only when they are named.
+    pub const LONG: [Row; 1] = [Row::Burst];
 
     /// Its name on the command line.
     pub fn as_str(self) -> &'static str {
@@ -83,6 +92,8 @@ impl Row {
             Row::Rss => "rss",
             Row::Restart => "restart",
             Row::Growth => "growth",
+            Row::Discord => "discord",
+            Row::Burst => "burst",
         }
     }
 }
@@ -230,10 +241,10 @@ impl Plan {
                 "--trees" => plan.trees = number(value()?)?.max(1),
                 "--release-dir" => plan.folder = Some(value()?.into()),
                 name => {
-                    let row = Row::ALL.into_iter().find(|row| row.as_str() == name);
-                    plan.rows.push(row.ok_or_else(|| {
-                        let rows = Row::ALL.map(Row::as_str).join(", ");
-                        format!("there is no row {name:?}; there are {rows}, and all")
+                    let mut rows = Row::ALL.into_iter().chain(Row::LONG);
+                    plan.rows.push(rows.find(|row| row.as_str() == name).ok_or_else(|| {
+                        let (rows, long) = (Row::ALL.map(Row::as_str).join(", "), Row::LONG.map(Row::as_str).join(", "));
+                        format!("there is no row {name:?}; there are {rows}, and all; and {long}, which all leaves out")
                     })?);
                 }
             }
@@ -292,6 +303,8 @@ impl Plan {
             Row::Rss => life::memory(self).await,
             Row::Restart => life::restart(self).await,
             Row::Growth => life::growth(self).await,
+            Row::Discord => discord::measure(self).await,
+            Row::Burst => discord::burst(self).await,
         }
     }
 }

@@ -7,10 +7,15 @@
 //! A third of the kills come at random times between the start of the process and some time after it is ready; the
 //! others while it stands still at a named point (`KLBR_PAUSE_AT`). A run of the same seed has the same schedule; what
 //! the kernel makes of it differs.
+//!
+//! Two worlds: in the one the operator speaks, in the other people on the double of Discord, where some kills come while
+//! a request is held that has made its message and was not answered.
 
 pub mod evidence;
 mod home;
+mod people;
 mod schedule;
+mod soak;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,13 +26,40 @@ use crate::daemon::ApiError;
 use crate::fake_model::ClientError;
 use crate::process::ProcessError;
 pub use evidence::Evidence;
+pub use soak::Soak;
 
-/// How many daemons one home sees before a new one is begun: enough for its checkpoints to come up.
-const LIVES_OF_A_HOME: usize = 125;
+/// Who speaks to the agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum World {
+    /// Its operator, over the daemon's API.
+    Operator,
+    /// People on Discord.
+    Discord,
+}
+
+impl World {
+    /// How many daemons one home sees before a new one is begun: for the operator's enough for its checkpoints to come
+    /// up, for Discord's few enough that many homes are begun.
+    fn lives_of_a_home(self) -> usize {
+        match self {
+            World::Operator => 125,
+            World::Discord => 50,
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            World::Operator => "operator",
+            World::Discord => "discord",
+        }
+    }
+}
 
 /// What is run.
 #[derive(Clone, Debug)]
 pub struct Plan {
+    /// Who speaks.
+    pub world: World,
     /// How many kills.
     pub trials: usize,
     /// What the schedule is made from.
@@ -51,7 +83,7 @@ pub struct Report {
     pub unreached: BTreeMap<&'static str, usize>,
     /// Homes.
     pub homes: usize,
-    /// Messages acknowledged and answered.
+    /// Messages acknowledged and answered; on Discord messages that were said to the agent.
     pub messages: usize,
     /// Keys that were sent again after their acknowledgement.
     pub repeats: usize,
@@ -67,10 +99,27 @@ pub struct Report {
     pub records: usize,
     /// Markers that the model itself had said more than once.
     pub said_again: usize,
+    /// What was seen at Discord.
+    pub discord: AtDiscord,
     /// What must not be.
     pub violations: Vec<String>,
     /// Where the homes with violations are.
     pub kept: Vec<PathBuf>,
+}
+
+/// What the double of Discord saw over all homes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AtDiscord {
+    /// Messages that nobody in particular was meant by.
+    pub chatter: usize,
+    /// Messages that the agent made.
+    pub made: usize,
+    /// Requests that were answered with a message that was there under its nonce.
+    pub known_nonces: u64,
+    /// Gateway sessions that went on after a kill.
+    pub resumed: u64,
+    /// Gateway sessions that began.
+    pub identified: u64,
 }
 
 /// Why a run came to nothing.
@@ -106,7 +155,7 @@ impl CrashError {
 /// # Errors
 /// Fails when the matrix itself cannot be run; a violation is no error but in the report.
 pub async fn run(plan: &Plan, progress: impl Fn(&Report)) -> Result<Report, CrashError> {
-    let homes = plan.trials.div_ceil(LIVES_OF_A_HOME).max(plan.lanes.min(plan.trials));
+    let homes = plan.trials.div_ceil(plan.world.lives_of_a_home()).max(plan.lanes.min(plan.trials));
     let lives = |home: usize| plan.trials / homes + usize::from(home < plan.trials % homes);
     let mut waiting = 0..homes;
     let mut running = tokio::task::JoinSet::new();
@@ -115,7 +164,7 @@ pub async fn run(plan: &Plan, progress: impl Fn(&Report)) -> Result<Report, Cras
         while running.len() < plan.lanes.max(1)
             && let Some(home) = waiting.next()
         {
-            let schedule = schedule::Schedule::new(plan.seed, home as u64, lives(home));
+            let schedule = schedule::Schedule::new(plan.world, plan.seed, home as u64, lives(home));
             let folder = plan.folder.clone();
             running.spawn(async move { home::live(schedule, folder.as_deref()).await });
         }
@@ -134,8 +183,8 @@ pub async fn run(plan: &Plan, progress: impl Fn(&Report)) -> Result<Report, Cras
 ///
 /// # Errors
 /// Fails when it cannot be run.
-pub async fn run_one(seed: u64, trials: usize) -> Result<(Report, Evidence), CrashError> {
-    home::live(schedule::Schedule::new(seed, 0, trials), None).await
+pub async fn run_one(world: World, seed: u64, trials: usize) -> Result<(Report, Evidence), CrashError> {
+    home::live(schedule::Schedule::new(world, seed, 0, trials), None).await
 }
 
 impl Report {
@@ -157,6 +206,11 @@ impl Report {
         self.requests += other.requests;
         self.records += other.records;
         self.said_again += other.said_again;
+        self.discord.chatter += other.discord.chatter;
+        self.discord.made += other.discord.made;
+        self.discord.known_nonces += other.discord.known_nonces;
+        self.discord.resumed += other.discord.resumed;
+        self.discord.identified += other.discord.identified;
         self.violations.extend(other.violations);
         self.kept.extend(other.kept);
     }
@@ -165,8 +219,9 @@ impl Report {
     pub fn summary(&self, plan: &Plan, commit: &str, took: Duration) -> String {
         let named: usize = self.points.values().sum();
         let mut text = format!(
-            "crash matrix: commit {commit}, seed {}, {} SIGKILLs in {:.0} s on {} homes: {} at random times, {named} at {} \
-             named points, {} where the point was not reached in time; {} violations\n",
+            "crash matrix ({}): commit {commit}, seed {}, {} SIGKILLs in {:.0} s on {} homes: {} at random times, {named} \
+             at {} named points, {} where the point was not reached in time; {} violations\n",
+            plan.world.as_str(),
             plan.seed,
             self.trials,
             took.as_secs_f64(),
@@ -182,26 +237,59 @@ impl Report {
         for (point, count) in &self.unreached {
             text += &format!("  not reached: {point}: {count}\n");
         }
-        text += &format!(
-            "  {} messages acknowledged and answered ({} keys sent again), {} deliveries ({} markers said again by the \
-             model itself), {} effects, {} attempts flagged unknown, {} requests captured, {} records\n",
+        text += &match plan.world {
+            World::Operator => format!(
+                "  {} messages acknowledged and answered ({} keys sent again), {} deliveries ({} markers said again by the \
+                 model itself), {} effects{}",
+                self.messages,
+                self.repeats,
+                self.deliveries,
+                self.said_again,
+                self.effects,
+                self.rest(),
+            ),
+            World::Discord => self.discord_summary(),
+        };
+        text += &self.findings();
+        if !self.violations.is_empty() {
+            text += &format!("  again: crash-matrix {plan}\n");
+        }
+        text
+    }
+
+    /// What was said and made at Discord, in one line.
+    fn discord_summary(&self) -> String {
+        format!(
+            "  {} messages said to the agent and accounted for, beside {} of chatter; {} confirmed deliveries ({} \
+             markers said again by the model itself); at Discord {} messages made, {} of them found again by their \
+             nonce, {} sessions resumed, {} begun{}",
             self.messages,
-            self.repeats,
+            self.discord.chatter,
             self.deliveries,
             self.said_again,
-            self.effects,
-            self.unknown,
-            self.requests,
-            self.records,
-        );
+            self.discord.made,
+            self.discord.known_nonces,
+            self.discord.resumed,
+            self.discord.identified,
+            self.rest(),
+        )
+    }
+
+    fn rest(&self) -> String {
+        format!(
+            ", {} attempts flagged unknown, {} requests captured, {} records\n",
+            self.unknown, self.requests, self.records,
+        )
+    }
+
+    /// Violations, a line each, and where their homes are.
+    fn findings(&self) -> String {
+        let mut text = String::new();
         for violation in &self.violations {
             text += &format!("  VIOLATION: {violation}\n");
         }
         for home in &self.kept {
             text += &format!("  kept: {}\n", home.display());
-        }
-        if !self.violations.is_empty() {
-            text += &format!("  again: crash-matrix --trials {} --seed {}\n", plan.trials, plan.seed);
         }
         text
     }
@@ -209,7 +297,8 @@ impl Report {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "--trials {} --seed {} --lanes {}", self.trials, self.seed, self.lanes)
+        let world = self.world.as_str();
+        write!(f, "--world {world} --trials {} --seed {} --lanes {}", self.trials, self.seed, self.lanes)
     }
 }
 
@@ -219,19 +308,25 @@ impl Plan {
     /// # Errors
     /// Says what cannot be understood.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Plan, String> {
-        let mut plan = Plan { trials: 500, seed: 1, lanes: 2, folder: None };
+        let mut plan = Plan { world: World::Operator, trials: 500, seed: 1, lanes: 2, folder: None };
         let mut arguments = arguments.into_iter();
         while let Some(name) = arguments.next() {
             let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
             let number = || value.parse::<u64>().map_err(|_| format!("{name}: {value:?} is no number"));
             match name.as_str() {
+                "--world" => {
+                    plan.world = [World::Operator, World::Discord]
+                        .into_iter()
+                        .find(|world| world.as_str() == value)
+                        .ok_or_else(|| format!("--world: {value:?} is neither operator nor discord"))?;
+                }
                 "--trials" => plan.trials = number()? as usize,
                 "--seed" => plan.seed = number()?,
                 "--lanes" => plan.lanes = number()? as usize,
                 "--release-dir" => plan.folder = Some(value.into()),
                 _ => {
                     return Err(format!(
-                        "unknown option {name}; known: --trials, --seed, --lanes, --release-dir"
+                        "unknown option {name}; known: --world, --trials, --seed, --lanes, --release-dir"
                     ));
                 }
             }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::discord_double;
 use crate::process::{ProcessError, Program, Running, beside};
 pub use api::{Api, ApiError};
 pub use follower::Follower;
@@ -48,6 +49,15 @@ impl Klbrd {
     #[must_use]
     pub fn model(self, base: &str) -> Klbrd {
         self.env("KLBR_BASE_URL", base).env("KLBR_MODEL", "m")
+    }
+
+    /// Takes part at this double of Discord, and gathers chatter for a fifth of a second only.
+    #[must_use]
+    pub fn discord(self, double: &discord_double::Ready) -> Klbrd {
+        self.env("KLBR_DISCORD_TOKEN", &double.token)
+            .env("KLBR_DISCORD_API_URL", &double.api)
+            .env("KLBR_DISCORD_GATEWAY_URL", &double.gateway)
+            .env("KLBR_DISCORD_BATCH_SECS", "0.2")
     }
 
     /// Sets a variable.

@@ -69,6 +69,8 @@ pub(crate) struct Inner {
     pub(crate) changes: Notify,
     /// Messages may have been missed.
     pub(crate) gaps: Notify,
+    /// Held while something is being kept.
+    pub(crate) keeping: tokio::sync::Mutex<()>,
     world: Mutex<World>,
     intake: Mutex<Intake>,
     loaded: OnceCell<()>,
@@ -101,6 +103,7 @@ impl Discord {
             kept: Kept::new(state),
             changes: Notify::new(),
             gaps: Notify::new(),
+            keeping: tokio::sync::Mutex::default(),
             world: Mutex::default(),
             intake: Mutex::new(Intake::new(&settings)),
             loaded: OnceCell::new(),
@@ -143,7 +146,7 @@ impl Discord {
                 inner.introduce().await?;
                 gateway::plan(inner).await
             } => plan?,
-            () = stopped(&handle) => return Ok(()),
+            () = handle.stopped() => return Ok(()),
         };
         let (items, queue) = mpsc::channel(pump::QUEUE);
         // What an earlier process has left open is fetched first.
@@ -155,10 +158,18 @@ impl Discord {
             pump::Stopped = Box::pin(catchup::run(inner, &handle)) => Ok(()),
             () = pump::keep(inner) => Ok(()),
             () = Box::pin(typing::run(inner, &handle)) => Ok(()),
-            () = stopped(&handle) => Ok(()),
+            () = handle.stopped() => Ok(()),
         };
         pump::keep_now(inner).await;
         Ok(result?)
+    }
+
+    /// Keeps what has changed since it was kept last: how far everything is heard, and the sessions.
+    ///
+    /// [`Discord::run`] does so all the time, and when it ends. A host that drops that future calls this before it closes
+    /// the store; without it, what was heard last is only told or fetched again.
+    pub async fn keep(&self) {
+        pump::keep_now(&self.0).await;
     }
 
     /// The conversations that the adapter has heard, the most recently heard first.
@@ -169,15 +180,6 @@ impl Discord {
     pub async fn conversations(&self) -> Result<Vec<KnownConversation>, StoreError> {
         self.0.load().await?;
         Ok(conversations::known(&self.0.world()))
-    }
-}
-
-/// Returns when the agent has stopped.
-async fn stopped(handle: &AgentHandle) {
-    /// How often the agent is asked whether it still lives, should nothing else say so.
-    const EVERY: Duration = Duration::from_secs(1);
-    while handle.status().await.is_ok() {
-        tokio::time::sleep(EVERY).await;
     }
 }
 

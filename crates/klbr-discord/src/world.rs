@@ -66,6 +66,8 @@ pub(crate) struct World {
     guilds: HashMap<GuildId, String>,
     places: BTreeMap<ChannelId, Place>,
     changed: BTreeSet<ChannelId>,
+    /// Places that no other process has heard of: they were never kept.
+    fresh: BTreeSet<ChannelId>,
     changed_guilds: BTreeSet<GuildId>,
     /// The shards' sessions, as far as they are admitted.
     sessions: BTreeMap<u32, Option<Session>>,
@@ -88,9 +90,10 @@ impl World {
     /// The place of a message that has just been told of, made when it was not known.
     pub(crate) fn locate(&mut self, channel: ChannelId, guild: Option<GuildId>) -> &Place {
         let fresh = || Place::new(if guild.is_some() { Kind::Guild } else { Kind::Dm });
-        let changed = &mut self.changed;
+        let (changed, unkept) = (&mut self.changed, &mut self.fresh);
         let place = self.places.entry(channel).or_insert_with(|| {
             changed.insert(channel);
+            unkept.insert(channel);
             fresh()
         });
         if place.guild.is_none() && guild.is_some() {
@@ -110,6 +113,8 @@ impl World {
         let name = message.author.as_ref().filter(|_| !is_mine).map(|author| author.name.clone());
         self.change(message.channel, |place| {
             place.latest = place.latest.max(Some(message.id));
+            // A place that nothing was known of begins just before its first message.
+            place.after = place.after.or(MessageId::new(message.id.get() - 1));
             if place.kind == Kind::Dm && place.name.is_none() {
                 place.name = name;
             }
@@ -144,7 +149,8 @@ impl World {
             place.latest = place.latest.max(channel.latest);
             match (place.after, channel.latest) {
                 (Some(after), Some(latest)) => is_behind = latest > after,
-                (None, latest) => place.after = latest,
+                // Its own id is older than any message in it.
+                (None, latest) => place.after = latest.or(MessageId::new(channel.id.get())),
                 (Some(_), None) => {}
             }
         });
@@ -183,7 +189,7 @@ impl World {
     }
 
     /// Begins a session of one of `session.shards` shards anew: messages may have been missed in every conversation
-    /// of it that was ever heard.
+    /// of it that was ever heard, and in every private one: of those nobody else tells that there is anything new.
     pub(crate) fn begin(&mut self, shard: u32, session: Session) {
         let total = u64::from(session.shards.max(1));
         let is_its = |place: &Place| match place.guild {
@@ -191,7 +197,8 @@ impl World {
             None => shard == 0,
         };
         let heard = |(channel, place): (&ChannelId, &Place)| {
-            (place.heard.is_some() && is_its(place)).then_some(*channel)
+            let is_private = matches!(place.kind, Kind::Dm | Kind::GroupDm);
+            ((place.heard.is_some() || is_private) && is_its(place)).then_some(*channel)
         };
         for channel in self.places.iter().filter_map(heard).collect::<Vec<_>>() {
             self.open(channel);
@@ -268,6 +275,18 @@ impl World {
         }
     }
 
+    /// Whether a place was never kept.
+    pub(crate) fn is_fresh(&self, channel: ChannelId) -> bool {
+        self.fresh.contains(&channel)
+    }
+
+    /// Takes in that changes are kept.
+    pub(crate) fn kept(&mut self, changed: &Changed) {
+        for (channel, _) in &changed.places {
+            self.fresh.remove(channel);
+        }
+    }
+
     /// Puts changes back that could not be kept.
     pub(crate) fn put_back(&mut self, changed: &Changed) {
         self.changed.extend(changed.places.iter().map(|(channel, _)| *channel));
@@ -328,6 +347,30 @@ mod tests {
         assert_eq!(after(&world, 5), Some(30));
         world.passed(here, message(25));
         assert_eq!(after(&world, 5), Some(30), "a cursor never moves back");
+    }
+
+    #[test]
+    fn b_dis_10_a_place_without_a_message_begins_with_its_first_one() {
+        let mut world = World::default();
+        assert!(!world.told_channel(&channel(5, None)));
+        assert!(world.told_channel(&channel(5, Some(20))), "all that there is was said since it was told of");
+        assert_eq!(after(&world, 5), Some(5), "which its own id is older than");
+    }
+
+    #[test]
+    fn b_dis_10_a_private_place_is_looked_at_after_a_gap_whoever_spoke_there_first() {
+        let mut world = World::default();
+        let private = ChannelId::new(7).unwrap();
+        let message =
+            Message::read(&serde_json::json!({"id": "30", "channel_id": "7", "content": ""})).unwrap();
+        world.saw(&message);
+        assert_eq!(after(&world, 7), Some(29), "the first message is not behind the cursor");
+        assert!(world.is_fresh(private));
+        let changed = world.take_changed();
+        world.kept(&changed);
+        assert!(!world.is_fresh(private));
+        world.begin(0, Session { id: "s".into(), url: None, sequence: 1, shards: 1 });
+        assert_eq!(world.open_places(), [private]);
     }
 
     #[test]

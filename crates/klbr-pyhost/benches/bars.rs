@@ -4,6 +4,7 @@
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
+use klbr_core::ids::Epoch;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -84,7 +85,7 @@ async fn measure() {
     let mut warm = Vec::new();
     for n in 0..5000 {
         let started = Instant::now();
-        policy.decide(question(n % 7)).await.expect("an answer");
+        policy.decide(Epoch(1), question(n % 7)).await.expect("an answer");
         warm.push(started.elapsed());
     }
     say("hook, warm, one at a time", &mut warm, "p50 0.5 ms, p99 5 ms");
@@ -96,7 +97,10 @@ async fn measure() {
             let mut times = Vec::new();
             for n in 0..500 {
                 let started = Instant::now();
-                policy.decide(Question::Wake { waiting: n % 7, configured: true }).await.expect("an answer");
+                policy
+                    .decide(Epoch(1), Question::Wake { waiting: n % 7, configured: true })
+                    .await
+                    .expect("an answer");
                 times.push(started.elapsed());
             }
             times
@@ -113,7 +117,7 @@ async fn measure() {
         while worker.ready(far()).await.expect("a worker").pid == pid {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        policy.decide(question(1)).await.expect("an answer");
+        policy.decide(Epoch(1), question(1)).await.expect("an answer");
         respawns.push(started.elapsed());
     }
     say("worker killed → next answer", &mut respawns, "300 ms");

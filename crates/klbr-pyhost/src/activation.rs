@@ -157,12 +157,12 @@ impl Trial {
             let sample = sample(slot);
             if of_slot.is_empty() && slot.is_required() {
                 policy
-                    .decide(sample)
+                    .decide(TRIAL, sample)
                     .await
                     .map_err(|failure| Refused::Required { run: run.clone(), failure })?;
             }
             for one in of_slot {
-                let after = policy.decide(one.question.clone()).await;
+                let after = policy.decide(TRIAL, one.question.clone()).await;
                 report.asked += 1;
                 if let (Err(failure), true) = (&after, slot.is_required()) {
                     return Err(Refused::Required { run, failure: failure.clone() });
@@ -189,6 +189,9 @@ impl Trial {
     }
 }
 
+/// The epoch of a candidate's worker, which is none yet.
+const TRIAL: klbr_core::ids::Epoch = klbr_core::ids::Epoch(0);
+
 /// A question of a slot, for a first call.
 pub(crate) fn sample(slot: klbr_core::policy::Slot) -> Question {
     use klbr_core::event::{Bucket, Priority, SourceKind};
@@ -207,6 +210,21 @@ pub(crate) fn sample(slot: klbr_core::policy::Slot) -> Question {
             instance: "sample".into(),
             priority: Priority::Ambient,
         },
+        Slot::EventAccept => Question::EventAccept {
+            event: EventId(1),
+            kind: SourceKind::Channel,
+            instance: "sample".into(),
+            external_id: "msg:1".into(),
+            conversation: None,
+            priority: Priority::Ambient,
+            bytes: 6,
+        },
+        Slot::FrameRender => Question::FrameRender { text: "<nudge>\nsample\n</nudge>".into() },
+        Slot::ContextBlocks => Question::ContextBlocks { text: "sample".into() },
+        Slot::Limits => Question::Limits { turn: TurnId(1), steps: 50, limit: 50 },
+        Slot::ResultShape => {
+            Question::ResultShape { action: review().action, name: "sample".into(), text: "sample".into() }
+        }
         Slot::Wake => Question::Wake { waiting: 1, configured: true },
         Slot::BatchDelay => Question::BatchDelay { waiting: 1, configured_ms: 8000 },
         Slot::Age => Question::Age {

@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use klbr_core::policy::{Answer, HookFailure, Question, Slot};
+use klbr_core::policy::{Answer, Bindings, HookFailure, Question};
 use klbr_core::runtime::policy::Policy;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -249,15 +249,16 @@ async fn guard(shared: Arc<Shared>, mut died: mpsc::UnboundedReceiver<(u64, Arc<
 
 #[async_trait]
 impl Policy for Live {
-    fn slots(&self) -> BTreeMap<Slot, Duration> {
+    fn slots(&self) -> Bindings {
         self.current().policy.as_ref().map(Policy::slots).unwrap_or_default()
     }
 
-    async fn decide(&self, question: Question) -> Result<Answer, HookFailure> {
+    /// Answers under what is in force when the question comes.
+    async fn decide(&self, epoch: klbr_core::ids::Epoch, question: Question) -> Result<Answer, HookFailure> {
         // Held until the answer is there: an activation in between changes nothing for this question.
         let current = self.current();
         match &current.policy {
-            Some(policy) => policy.decide(question).await,
+            Some(policy) => policy.decide(epoch, question).await,
             None => Err(HookFailure::Unavailable { reason: "nobody owns the slot".into() }),
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use klbr_core::policy::{Answer, HookFailure, Question, Slot};
+use klbr_core::policy::{Answer, Bindings, HookFailure, Question, Slot};
 use klbr_core::runtime::policy::Policy;
 use tokio::time::Instant;
 
@@ -109,11 +109,12 @@ fn checked(question: &Question, value: &serde_json::Value) -> Result<Answer, Str
 
 #[async_trait]
 impl Policy for HookPolicy {
-    fn slots(&self) -> BTreeMap<Slot, Duration> {
+    fn slots(&self) -> Bindings {
         self.slots.iter().map(|(slot, (binding, _))| (*slot, binding.deadline)).collect()
     }
 
-    async fn decide(&self, question: Question) -> Result<Answer, HookFailure> {
+    /// Answers under the epoch of its own worker, whichever is asked for.
+    async fn decide(&self, _: klbr_core::ids::Epoch, question: Question) -> Result<Answer, HookFailure> {
         let far = Instant::now() + Duration::from_secs(24 * 60 * 60);
         self.decide_by(question, far).await
     }

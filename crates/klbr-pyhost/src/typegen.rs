@@ -86,9 +86,15 @@ pub fn all_slots() -> Vec<Slot> {
 pub fn answer_kind(slot: Slot) -> &'static str {
     match slot {
         Slot::EventPriority => "priority",
-        Slot::Wake | Slot::Age | Slot::CompactWhen => "yes",
+        Slot::EventAccept | Slot::Wake | Slot::Age | Slot::CompactWhen => "yes",
+        Slot::Limits => "count",
         Slot::BatchDelay | Slot::Idle => "delay",
-        Slot::Nudge | Slot::DeliveryFormat | Slot::CompactPrompt => "text",
+        Slot::FrameRender
+        | Slot::ContextBlocks
+        | Slot::Nudge
+        | Slot::DeliveryFormat
+        | Slot::ResultShape
+        | Slot::CompactPrompt => "text",
         Slot::Plan => "plan",
         Slot::ActionReview | Slot::DeliveryReview => "verdict",
     }
@@ -214,7 +220,7 @@ mod tests {
     #[test]
     fn every_slot_is_known() {
         let names: Vec<&str> = all_slots().into_iter().map(Slot::as_str).collect();
-        assert_eq!(names.len(), 12);
+        assert_eq!(names.len(), 17);
         assert!(names.contains(&"attention.batch_delay"));
     }
 }

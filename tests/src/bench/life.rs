@@ -79,11 +79,20 @@ async fn exchange(rig: &mut Rig, said: &mut usize, count: usize) -> Result<(), B
 }
 
 /// The resident memory of a process, in KiB.
-fn resident(pid: u32) -> Result<u64, BenchError> {
+pub(super) fn resident(pid: u32) -> Result<u64, BenchError> {
+    told(pid, "VmRSS:")
+}
+
+/// The most that was resident of a process so far, in KiB.
+pub(super) fn peak(pid: u32) -> Result<u64, BenchError> {
+    told(pid, "VmHWM:")
+}
+
+fn told(pid: u32, name: &str) -> Result<u64, BenchError> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
     let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse().ok());
-    kib.ok_or_else(|| BenchError::Absent(format!("/proc/{pid}/status tells no VmRSS")))
+    kib.ok_or_else(|| BenchError::Absent(format!("/proc/{pid}/status tells no {name}")))
 }
 
 pub(super) async fn restart(plan: &Plan) -> Result<Vec<Line>, BenchError> {

@@ -27,10 +27,19 @@ pub(super) struct Rig {
 impl Rig {
     /// Starts both; the model answers by these rules.
     pub(super) async fn start(plan: &Plan, rules: Value) -> Result<Rig, BenchError> {
+        Rig::start_as(plan, rules, |klbrd| klbrd).await
+    }
+
+    /// Starts both; the daemon has these settings beside its own.
+    pub(super) async fn start_as(
+        plan: &Plan,
+        rules: Value,
+        set: impl FnOnce(Klbrd) -> Klbrd,
+    ) -> Result<Rig, BenchError> {
         let dir = crate::folder("klbr-bench")?;
         let model = FakeModel::scripted(&script(rules)).await?;
         let klbrd = Klbrd::on(&dir.join("home"), plan.folder.as_deref())?.model(&model.ready().base);
-        let daemon = klbrd.with_processes()?.start().await?;
+        let daemon = set(klbrd.with_processes()?).start().await?;
         daemon.api.ready(WATCHDOG).await?;
         Ok(Rig { model, daemon, dir, said: 0, seen: 0 })
     }

@@ -1,4 +1,4 @@
-//! `crash-matrix [--trials N] [--seed S] [--lanes N] [--release-dir FOLDER]`: kills the daemon, and judges.
+//! `crash-matrix [--world operator|discord] [--trials N] [--seed S] [--lanes N] [--release-dir FOLDER]`: kills the daemon, and judges.
 
 use std::io::Write as _;
 use std::process::ExitCode;

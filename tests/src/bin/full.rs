@@ -32,7 +32,15 @@ async fn run() -> Result<bool, Box<dyn std::error::Error>> {
         Ok(line) => println!("{line}"),
         Err(violation) => println!("{violation}"),
     }
-    let killed = crash::Plan { trials: 3_000, seed: 1, lanes: 2, folder: folder.clone() }.execute().await?;
+    let killed = crash::Plan {
+        world: crash::World::Operator,
+        trials: 3_000,
+        seed: 1,
+        lanes: 2,
+        folder: folder.clone(),
+    }
+    .execute()
+    .await?;
     let rows = bench::Row::ALL.to_vec();
     let (met, bars) = bench::Plan { rows, runs: 500, trees: 1_000, folder, json: false }.execute().await?;
     println!(

@@ -2,6 +2,8 @@
 //!
 //! Pure: evidence in, violations out, so that doctored evidence proves the judge.
 
+mod discord;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -15,6 +17,7 @@ use klbr_core::update::{Happening, Update};
 use crate::clock::Stamp;
 use crate::prefix::{Break, extension};
 use crate::validity::{Rules, check};
+pub use discord::{Participation, Said};
 
 /// What canaries in scratch and reasoning begin with.
 pub const CANARY: &str = "CANARY";
@@ -56,6 +59,8 @@ pub struct Evidence {
     pub requests: Requests,
     /// What a check of the closed store found.
     pub store: Vec<String>,
+    /// What was said and made at Discord, where the world is that.
+    pub discord: Option<Participation>,
 }
 
 /// How long a request that was dropped at once may be read after the one that followed it on another connection.
@@ -106,7 +111,6 @@ impl Requests {
         calls
             .filter_map(|message| message["tool_calls"].as_array())
             .flatten()
-            .filter(|call| call["function"]["name"] == "local_send")
             .filter_map(|call| {
                 serde_json::from_str::<serde_json::Value>(call["function"]["arguments"].as_str()?).ok()
             })
@@ -141,7 +145,7 @@ impl Evidence {
     pub fn judge_so_far(&self) -> Vec<String> {
         let mut found = self.faults.clone();
         found.extend(self.requests.violations.iter().cloned());
-        let actions = self.actions();
+        let actions = actions(&self.updates);
         self.judge_deliveries(&mut found);
         for (action, seen) in &actions {
             if seen.started != 1 {
@@ -152,6 +156,9 @@ impl Evidence {
             }
         }
         self.judge_effects(&actions, &mut found);
+        if let Some(discord) = &self.discord {
+            discord.judge_so_far(&mut found);
+        }
         found
     }
 
@@ -161,7 +168,7 @@ impl Evidence {
         self.judge_messages(&mut found);
         self.judge_completeness(&mut found);
         self.judge_attempts(&mut found);
-        let actions = self.actions();
+        let actions = actions(&self.updates);
         let begun: BTreeSet<&str> = actions.values().filter_map(|seen| seen.nonce.as_deref()).collect();
         for line in self.effects.iter().filter(|line| !begun.contains(line.as_str())) {
             found.push(format!("the effect {line} was made, and no action was told to begin"));
@@ -182,14 +189,21 @@ impl Evidence {
         if !self.ledger.balances() {
             found.push(format!("the ledger does not balance: {}", self.ledger));
         }
+        let said = match &self.discord {
+            None => 0,
+            Some(discord) => {
+                discord.judge(&self.updates, &actions, &mut found);
+                discord.said.len() + discord.chatter.len()
+            }
+        };
         // Beside the messages there are the late outcomes, of which the confirmed wake nobody and may wait (`C-REC-3`).
         let (ledger, quiet, late) =
             (self.ledger, self.late(Priority::Ambient), self.late(Priority::Directed));
-        if ledger.admitted != self.messages.len() as u64 + quiet + late
+        let sent = self.messages.len() + said;
+        if ledger.admitted != sent as u64 + quiet + late
             || ledger.shown + ledger.waiting != ledger.admitted
             || ledger.waiting > quiet
         {
-            let sent = self.messages.len();
             found.push(format!(
                 "{sent} messages were sent, {} outcomes came late, and the ledger is {ledger}",
                 quiet + late
@@ -234,7 +248,11 @@ impl Evidence {
             if text.contains(CANARY) {
                 found.push(format!("scratch was delivered: {text:?}"));
             }
-            if !known.contains(text) {
+            let is_known = match &self.discord {
+                None => known.contains(text),
+                Some(discord) => discord.asks_for(text),
+            };
+            if !is_known {
                 found.push(format!("{text:?} was delivered, and answers no message"));
             }
             if count > 1 {
@@ -281,34 +299,6 @@ impl Evidence {
             let (records, client) = (told.len(), self.updates.len());
             found.push(format!("the records tell {records} updates; the client was told {client}"));
         }
-    }
-
-    fn actions(&self) -> BTreeMap<ActionId, Action> {
-        let mut actions: BTreeMap<ActionId, Action> = BTreeMap::new();
-        for update in &self.updates {
-            match &update.happening {
-                Happening::ActionStarted { action, name, arguments } => {
-                    let arguments: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
-                    let text = |member: &str| arguments[member].as_str().map(str::to_owned);
-                    let seen = actions.entry(*action).or_default();
-                    seen.name = name.to_string();
-                    seen.content = text("content");
-                    seen.nonce = text("command").and_then(|line| nonce(&line));
-                    seen.started += 1;
-                }
-                Happening::Delivered { action, .. } => {
-                    actions.entry(*action).or_default().ends.push(Ended::Delivered);
-                }
-                // A call that could not be run never began.
-                Happening::ActionEnded { action, end: Some(end), .. } => {
-                    if let Some(seen) = actions.get_mut(action) {
-                        seen.ends.push(Ended::With(end.clone()));
-                    }
-                }
-                _ => {}
-            }
-        }
-        actions
     }
 
     fn judge_effects(&self, actions: &BTreeMap<ActionId, Action>, found: &mut Vec<String>) {
@@ -361,6 +351,35 @@ impl Evidence {
             cut_off.iter().map(|action| format!("{action} was cut off by a crash and never flagged")),
         );
     }
+}
+
+/// What is known of each action.
+fn actions(updates: &[Update]) -> BTreeMap<ActionId, Action> {
+    let mut actions: BTreeMap<ActionId, Action> = BTreeMap::new();
+    for update in updates {
+        match &update.happening {
+            Happening::ActionStarted { action, name, arguments } => {
+                let arguments: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
+                let text = |member: &str| arguments[member].as_str().map(str::to_owned);
+                let seen = actions.entry(*action).or_default();
+                seen.name = name.to_string();
+                seen.content = text("content");
+                seen.nonce = text("command").and_then(|line| nonce(&line));
+                seen.started += 1;
+            }
+            Happening::Delivered { action, .. } => {
+                actions.entry(*action).or_default().ends.push(Ended::Delivered);
+            }
+            // A call that could not be run never began.
+            Happening::ActionEnded { action, end: Some(end), .. } => {
+                if let Some(seen) = actions.get_mut(action) {
+                    seen.ends.push(Ended::With(end.clone()));
+                }
+            }
+            _ => {}
+        }
+    }
+    actions
 }
 
 /// The command line that makes an effect of its own number.

@@ -10,8 +10,9 @@ use klbr_server::api::AgentStatus;
 use serde_json::json;
 
 use super::evidence::{CANARY, Evidence, Sent, command};
-use super::schedule::{Kill, Schedule};
-use super::{CrashError, Report};
+use super::people::People;
+use super::schedule::{Held, Kill, Place, Schedule};
+use super::{CrashError, Report, World, soak};
 use crate::daemon::{Api, Daemon, Follower, Klbrd, listening};
 use crate::fake_model::{FakeModel, Script};
 use crate::process::{Running, Signal};
@@ -20,7 +21,10 @@ use crate::process::{Running, Signal};
 const POINT_COMES: Duration = Duration::from_secs(6);
 
 /// How long everything that was begun may take to become quiet.
-const CALMS: Duration = Duration::from_secs(60);
+pub(super) const CALMS: Duration = Duration::from_secs(60);
+
+/// How often people are asked whether all of theirs is over.
+const LOOKS: Duration = Duration::from_millis(50);
 
 /// How long an acknowledgement is waited for before the message is sent again.
 const ACKNOWLEDGES: Duration = Duration::from_secs(2);
@@ -29,6 +33,8 @@ struct Home {
     dir: PathBuf,
     klbrd: Klbrd,
     model: FakeModel,
+    /// Those on Discord, where that is the world.
+    people: Option<People>,
     follower: Follower,
     schedule: Schedule,
     evidence: Evidence,
@@ -41,6 +47,7 @@ pub(super) async fn live(
     folder: Option<&Path>,
 ) -> Result<(Report, Evidence), CrashError> {
     let mut home = Home::new(schedule, folder).await?;
+    home.introduce().await?;
     for life in 0..home.schedule.lives {
         home.life(life).await?;
         home.judge_so_far(life).await?;
@@ -54,17 +61,40 @@ pub(super) async fn live(
     home.close().await
 }
 
+/// Lives with one daemon while things go wrong at Discord, and judges.
+pub(super) async fn soak(
+    schedule: Schedule,
+    lasts: Duration,
+    folder: Option<&Path>,
+) -> Result<(Report, Evidence), CrashError> {
+    let mut home = Home::new(schedule, folder).await?;
+    home.introduce().await?;
+    home.endure(lasts).await?;
+    home.judge_so_far(0).await?;
+    if home.report.violations.is_empty() {
+        home.end().await?;
+    }
+    home.close().await
+}
+
 /// What the model server does: with its misbehaviour, or without it at the end.
-fn script(seed: u64, dir: &Path, misbehave: serde_json::Value) -> Script {
-    let operator = json!({
+fn script(world: World, seed: u64, dir: &Path, misbehave: serde_json::Value) -> Script {
+    let mut operator = json!({
         "scope": "transcript",
-        "again_after": ["Not run:", "Cancelled while"],
+        "again_after": ["Not run:", "Cancelled while", "Not sent"],
         "send": {"name": "local_send", "arguments": {"content": "re {marker}"}},
         "canary": CANARY,
         "tools": [{"call": {"name": "process", "arguments": {"command": command(&dir.join("effects"))}}, "chance": 0.5}],
         "gap_ms": 1,
         "misbehave": misbehave,
     });
+    if world == World::Discord {
+        let place =
+            json!({"content": "re {marker}", "conversation_id": "{conversation}", "source_item_id": "{ref}"});
+        operator["block"] = json!("message");
+        operator["send"] = json!({"name": "discord_send", "arguments": place});
+        operator["tools"] = json!([]);
+    }
     let script = json!({
         "model": "m", "context_tokens": 4_000_000, "seed": seed,
         "rules": [{"answer": {"body": {"operator": operator}}}],
@@ -83,16 +113,52 @@ fn misbehaviour() -> serde_json::Value {
 impl Home {
     async fn new(schedule: Schedule, folder: Option<&Path>) -> Result<Home, CrashError> {
         let dir = crate::folder("klbr-crash").map_err(CrashError::home("making a home"))?;
-        let script = script(schedule.seed ^ schedule.home << 32, &dir, misbehaviour());
+        let script = script(schedule.world, schedule.seed ^ schedule.home << 32, &dir, misbehaviour());
         let model = FakeModel::scripted(&script).await?;
+        let people = match schedule.world {
+            World::Operator => None,
+            World::Discord => Some(People::new().await?),
+        };
         let klbrd = Klbrd::on(&dir.join("home"), folder)?
             .model(&model.ready().base)
             .env("KLBR_IDLE_TIMEOUT_SECS", "1")
             .with_processes()
             .map_err(CrashError::home("making a home"))?;
+        let klbrd = match &people {
+            None => klbrd,
+            Some(people) => people.joined_by(klbrd, schedule.home),
+        };
         let (follower, evidence) = (Follower::new(), Evidence::default());
         let report = Report { homes: 1, ..Report::default() };
-        Ok(Home { dir, klbrd, model, follower, schedule, evidence, report })
+        Ok(Home { dir, klbrd, model, people, follower, schedule, evidence, report })
+    }
+
+    /// A first daemon hears people out, and ends in order.
+    async fn introduce(&mut self) -> Result<(), CrashError> {
+        if self.people.is_none() {
+            return Ok(());
+        }
+        let mut daemon = self.klbrd.clone().start().await?;
+        self.follower.attach(&daemon.api);
+        daemon.api.ready(CALMS).await?;
+        // What is said before the session begins in a conversation that was never heard of is told to nobody.
+        if let Some(people) = &mut self.people {
+            people.is_joined().await?;
+            people.introduce().await?;
+            // What does not come is said by the judge.
+            let (mut seen, until) = (0, people.count());
+            while seen < until
+                && self
+                    .follower
+                    .until("a first message", seen, CALMS, is_from_discord)
+                    .await
+                    .map(|at| seen = at + 1)
+                    .is_ok()
+            {}
+        }
+        daemon.running.terminate(Duration::from_secs(10)).await?;
+        self.follower.detach();
+        Ok(())
     }
 
     /// One daemon, from its start to its kill.
@@ -100,8 +166,12 @@ impl Home {
         let records = self.evidence.updates.last().and_then(|update| update.id).map_or(0, |id| id.0);
         let kill = self.schedule.kill(life, records);
         let mut klbrd = self.klbrd.clone();
-        if let Kill::At(point, passing) = kill {
+        if let Kill::At(Place::Point(point), passing) = kill {
             klbrd = klbrd.env("KLBR_PAUSE_AT", &format!("{}:{passing}", point.as_str()));
+        }
+        if let Some(people) = &mut self.people {
+            let place = if let Kill::At(place, passing) = kill { Some((place, passing)) } else { None };
+            people.meanwhile(&mut self.schedule.rng, place).await?;
         }
         let mut running = klbrd.spawn()?;
         match kill {
@@ -114,7 +184,7 @@ impl Home {
                 let _ = tokio::time::timeout(moment, self.speak(&api)).await;
                 self.report.random += 1;
             }
-            Kill::At(point, _) => self.stand_still(&mut running, point).await?,
+            Kill::At(place, _) => self.stand_still(&mut running, place).await?,
         }
         running.kill().await?;
         self.follower.detach();
@@ -122,18 +192,52 @@ impl Home {
         Ok(())
     }
 
-    async fn stand_still(&mut self, running: &mut Running, point: Point) -> Result<(), CrashError> {
-        let name = point.as_str();
+    /// One daemon, to an orderly end, with mishaps meanwhile.
+    async fn endure(&mut self, lasts: Duration) -> Result<(), CrashError> {
+        let Some(people) = &mut self.people else { return Ok(()) };
+        let control = people.control().clone();
+        control.set(json!({"heartbeat_ms": soak::HEARTBEAT_MS})).await?;
+        let mut daemon = self.klbrd.clone().start().await?;
+        self.follower.attach(&daemon.api);
+        let mut rng = self.schedule.rng.fork();
+        tokio::select! {
+            ended = soak::mishaps(&control, &mut rng, lasts, &mut self.report) => ended?,
+            () = people.speak(&mut self.schedule.rng) => {}
+        }
+        self.stop(&mut daemon).await?;
+        self.follower.detach();
+        Ok(())
+    }
+
+    async fn stand_still(&mut self, running: &mut Running, place: Place) -> Result<(), CrashError> {
+        let name = place.as_str();
+        let held = match (place, &self.people) {
+            (Place::Held(_), Some(people)) => Some(people.held().await?),
+            _ => None,
+        };
         let api = listening(running).await?;
+        let comes = match place {
+            Place::Point(Point::CheckpointBeforeWrite) => 5 * POINT_COMES,
+            _ => POINT_COMES,
+        };
         let paused = format!("{{\"paused\":\"{name}\"}}");
-        let comes = if point == Point::CheckpointBeforeWrite { 5 * POINT_COMES } else { POINT_COMES };
-        let stands = running.complaint(name, comes, |line| line == paused);
+        let stands = async {
+            match held {
+                Some(held) => tokio::time::timeout(comes, held).await.unwrap_or(false),
+                None => running.complaint(name, comes, |line| line == paused).await.is_ok(),
+            }
+        };
         let reached = tokio::select! {
-            stands = stands => stands.is_ok(),
+            reached = stands => reached,
             () = self.speak(&api) => false,
         };
         if !reached {
-            self.schedule.unreached(point);
+            self.schedule.unreached(place);
+        }
+        if let (Place::Held(Held::Asked), Some(people), true) =
+            (place, &self.people, self.schedule.rng.bool())
+        {
+            people.let_through().await?;
         }
         let counts = if reached { &mut self.report.points } else { &mut self.report.unreached };
         *counts.entry(name).or_default() += 1;
@@ -149,6 +253,9 @@ impl Home {
     /// Sends again what was not acknowledged, now and then what was, and new messages for ever.
     async fn speak(&mut self, api: &Api) {
         self.follower.attach(api);
+        if let Some(people) = &mut self.people {
+            return people.speak(&mut self.schedule.rng).await;
+        }
         if api.ready(CALMS).await.is_err() {
             return std::future::pending().await;
         }
@@ -208,6 +315,9 @@ impl Home {
             }
         }
         self.model.control().clear().await?;
+        if let Some(people) = &self.people {
+            self.evidence.discord = Some(people.look().await?);
+        }
         self.evidence.updates = self.follower.updates();
         self.evidence.faults.extend(self.follower.take_faults());
         let lines = std::fs::read_to_string(self.dir.join("effects")).unwrap_or_default();
@@ -217,21 +327,21 @@ impl Home {
 
     /// A daemon that is not killed answers what is left; then everything is judged.
     async fn end(&mut self) -> Result<(), CrashError> {
-        self.model.control().load(&script(self.schedule.seed, &self.dir, json!({}))).await?;
+        let calm = script(self.schedule.world, self.schedule.seed, &self.dir, json!({}));
+        self.model.control().load(&calm).await?;
+        if let Some(people) = &mut self.people {
+            people.meanwhile(&mut self.schedule.rng, None).await?;
+        }
         let mut daemon = self.klbrd.clone().start().await?;
         self.follower.attach(&daemon.api);
         daemon.api.ready(CALMS).await?;
-        let number = self.evidence.messages.len() + 1;
-        let (key, marker) = (format!("key-{number}"), format!("msg-{number}"));
-        self.evidence.messages.push(Sent { key, marker, event: None });
-        for place in 0..number {
-            if self.evidence.messages[place].event.is_none() {
-                self.send(&daemon.api, place).await;
-            }
+        match &mut self.people {
+            Some(people) => people.introduce().await?,
+            None => self.send_what_is_left(&daemon.api).await,
         }
         let mut violations = Vec::new();
         // What does not come is said by the judge, message by message.
-        let _ = self.all_answered().await;
+        self.all_answered().await?;
         if let Err(restless) = daemon.api.until("quiet", CALMS, is_quiet).await {
             violations.push(restless.to_string());
         }
@@ -271,11 +381,34 @@ impl Home {
         Ok(())
     }
 
-    async fn all_answered(&mut self) -> Result<(), String> {
+    /// Says one more thing, and again what was not acknowledged.
+    async fn send_what_is_left(&mut self, api: &Api) {
+        let number = self.evidence.messages.len() + 1;
+        let (key, marker) = (format!("key-{number}"), format!("msg-{number}"));
+        self.evidence.messages.push(Sent { key, marker, event: None });
+        for place in 0..number {
+            if self.evidence.messages[place].event.is_none() {
+                self.send(api, place).await;
+            }
+        }
+    }
+
+    async fn all_answered(&mut self) -> Result<(), CrashError> {
+        let begun = std::time::Instant::now();
+        while self.people.is_some() && begun.elapsed() < CALMS {
+            self.look().await?;
+            let discord = self.evidence.discord.as_ref();
+            if discord.is_none_or(|discord| discord.is_over(&self.evidence.updates)) {
+                break;
+            }
+            tokio::time::sleep(LOOKS).await;
+        }
         for message in &self.evidence.messages {
             let answer = message.answer();
             let answers = |happening: &Happening| matches!(happening, Happening::Delivered { text, .. } if *text == answer);
-            self.follower.until(&answer, 0, CALMS, |update| answers(&update.happening)).await?;
+            if self.follower.until(&answer, 0, CALMS, |update| answers(&update.happening)).await.is_err() {
+                break;
+            }
         }
         Ok(())
     }
@@ -298,8 +431,12 @@ impl Home {
                 .map_err(CrashError::home("keeping the evidence"))?;
             self.report.kept.push(self.dir.clone());
         }
-        let Home { mut model, report, evidence, .. } = self;
+        let Home { mut model, people, mut report, evidence, .. } = self;
         model.process().kill().await?;
+        if let (Some(people), Some(seen)) = (people, &evidence.discord) {
+            report.messages = seen.said.len();
+            report.discord = people.close(seen).await?;
+        }
         Ok((report, evidence))
     }
 
@@ -311,6 +448,10 @@ impl Home {
 
 fn is_delivery(update: &klbr_core::update::Update) -> bool {
     matches!(update.happening, Happening::Delivered { .. })
+}
+
+fn is_from_discord(update: &klbr_core::update::Update) -> bool {
+    matches!(&update.happening, Happening::Admitted { instance, .. } if &**instance == "discord")
 }
 
 /// Nothing runs and nothing waits to be shown.

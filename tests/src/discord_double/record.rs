@@ -43,6 +43,8 @@ pub struct Asked {
     pub body: Value,
     /// It came before a limit's `retry_after` was over.
     pub violation: bool,
+    /// It has come to a gate; with its outcome still open it waits there.
+    pub held: bool,
     /// How it ended; nothing as long as it is not answered.
     pub outcome: Option<Outcome>,
 }

@@ -103,6 +103,11 @@ impl Watch<'_> {
         }
     }
 
+    async fn wait_at(&self, gate: &str) {
+        self.double.lock().record.amend(self.number, |asked| asked.held = true);
+        self.double.gates.pass(gate).await;
+    }
+
     fn note(&mut self, note: impl FnOnce(&mut Outcome)) {
         self.outcome.as_mut().map(note);
     }
@@ -163,6 +168,7 @@ pub(super) async fn handle(
             route: route.to_owned(),
             body: parsed.clone(),
             violation: verdict.violation,
+            held: false,
             outcome: None,
         });
         (number, verdict, fault)
@@ -191,7 +197,7 @@ pub(super) async fn handle(
     }
     match &fault {
         Some(Make::Delay(ms)) => tokio::time::sleep(Duration::from_millis(*ms)).await,
-        Some(Make::Hold(gate)) => double.gates.pass(gate).await,
+        Some(Make::Hold(gate)) => watch.wait_at(gate).await,
         Some(Make::Cut) => {
             watch.end(None, None);
             peer.cut();
@@ -227,7 +233,7 @@ pub(super) async fn handle(
     };
     match fault {
         Some(Make::DelayAfter(ms)) => tokio::time::sleep(Duration::from_millis(ms)).await,
-        Some(Make::HoldAfter(gate)) => double.gates.pass(&gate).await,
+        Some(Make::HoldAfter(gate)) => watch.wait_at(&gate).await,
         Some(Make::CutAfter) => {
             watch.end(None, None);
             peer.cut();

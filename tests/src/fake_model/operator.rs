@@ -16,16 +16,19 @@ use super::script::{
 ///
 /// It looks at the last user message that has an `<operator …>` block (or at all of them), finds the markers in those
 /// blocks, and sends one delivery for each marker that no call after that message mentions yet; beside them it waits.
+/// With another `block`, such as `message`, it answers what stands in those.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Operator {
     /// What a marker begins with; digits follow.
     pub marker: String,
+    /// The blocks in which markers stand.
+    pub block: String,
     /// Which operators' messages count.
     pub scope: Scope,
     /// A result that contains one of these does not count as an answer, and the marker is answered again.
     pub again_after: Vec<String>,
-    /// The delivery; `{marker}` in its strings becomes the marker.
+    /// The delivery, once for each marker.
     pub send: Template,
     /// The yield; `null` for none.
     pub wait: Option<Template>,
@@ -45,6 +48,7 @@ impl Default for Operator {
     fn default() -> Operator {
         Operator {
             marker: "msg-".into(),
+            block: "operator".into(),
             scope: Scope::LastFrame,
             again_after: Vec::new(),
             send: Template::new("local_send", serde_json::json!({"text": "re {marker}"})),
@@ -78,13 +82,14 @@ pub enum WaitIn {
     NextStep,
 }
 
-/// A call with holes for the marker and for a number of its own.
+/// A call with holes for the marker, for where it stood, and for a number of its own.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Template {
     /// The action's name.
     pub name: String,
-    /// The arguments; in strings `{marker}` becomes the marker, `{nonce}` what no other call of this process has.
+    /// The arguments; in strings `{marker}` becomes the marker, `{ref}` its block's attribute of that name,
+    /// `{conversation}` that of what the block stands in, `{nonce}` what no other call of this process has.
     pub arguments: Value,
 }
 
@@ -140,18 +145,18 @@ pub fn answer(operator: &Operator, messages: &[Value], seed: u64, ordinal: u64) 
     let mut rng = fastrand::Rng::with_seed(seed ^ ordinal.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let markers = unanswered(operator, messages);
     let mut calls = Vec::new();
-    for marker in &markers {
+    for asked in &markers {
         for tool in &operator.tools {
             if rng.f64() < tool.chance {
-                calls.push(tool.call.fill(marker, &format!("{ordinal}-{}", calls.len())));
+                calls.push(tool.call.fill(asked, &format!("{ordinal}-{}", calls.len())));
             }
         }
-        calls.push(operator.send.fill(marker, &format!("{ordinal}-{}", calls.len())));
+        calls.push(operator.send.fill(asked, &format!("{ordinal}-{}", calls.len())));
     }
     if let Some(wait) =
         operator.wait.as_ref().filter(|_| markers.is_empty() || operator.wait_in == WaitIn::SameStep)
     {
-        calls.push(wait.fill("", &format!("{ordinal}-{}", calls.len())));
+        calls.push(wait.fill(&Asked::default(), &format!("{ordinal}-{}", calls.len())));
     }
     let fault = operator.misbehave.draw(rng.f64());
     spoken(operator, calls, fault, ordinal, &mut rng)
@@ -249,7 +254,7 @@ impl Misbehave {
 }
 
 impl Template {
-    fn fill(&self, marker: &str, nonce: &str) -> Call {
+    fn fill(&self, asked: &Asked, nonce: &str) -> Call {
         fn filled(value: &Value, fill: &dyn Fn(&str) -> String) -> Value {
             match value {
                 Value::String(text) => Value::String(fill(text)),
@@ -260,14 +265,26 @@ impl Template {
                 Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
             }
         }
-        let fill = |text: &str| text.replace("{marker}", marker).replace("{nonce}", nonce);
+        let fill = |text: &str| {
+            let text = text.replace("{marker}", &asked.marker).replace("{nonce}", nonce);
+            text.replace("{ref}", &asked.name).replace("{conversation}", &asked.conversation)
+        };
         Call::new(self.name.clone(), filled(&self.arguments, &fill))
     }
 }
 
+/// A marker, and where it stood.
+#[derive(Clone, Debug, Default)]
+struct Asked {
+    marker: String,
+    name: String,
+    conversation: String,
+}
+
 /// The markers that the scope shows and no counting call mentions, in order of appearance.
-fn unanswered(operator: &Operator, messages: &[Value]) -> Vec<String> {
-    let shows = |message: &Value| message["role"] == "user" && content(message).contains("<operator");
+fn unanswered(operator: &Operator, messages: &[Value]) -> Vec<Asked> {
+    let begin = format!("<{}", operator.block);
+    let shows = |message: &Value| message["role"] == "user" && content(message).contains(&begin);
     let from = match operator.scope {
         Scope::Transcript => 0,
         Scope::LastFrame => messages.iter().rposition(shows).unwrap_or(messages.len()),
@@ -278,9 +295,8 @@ fn unanswered(operator: &Operator, messages: &[Value]) -> Vec<String> {
     messages
         .iter()
         .filter(|message| shows(message))
-        .flat_map(|message| operator_blocks(&content(message)))
-        .flat_map(|block| markers(&block, &operator.marker))
-        .filter(|marker| !answered.contains(marker) && seen.insert(marker.clone()))
+        .flat_map(|message| asked(operator, &content(message)))
+        .filter(|asked| !answered.contains(&asked.marker) && seen.insert(asked.marker.clone()))
         .collect()
 }
 
@@ -313,15 +329,29 @@ pub(super) fn content(message: &Value) -> String {
     }
 }
 
-/// What stands between each `<operator …>` and its end.
-fn operator_blocks(text: &str) -> Vec<String> {
-    text.split("<operator")
-        .skip(1)
-        .filter_map(|rest| {
-            let inner = rest.split_once('>')?.1;
-            Some(inner.split("</operator>").next().unwrap_or(inner).to_owned())
-        })
-        .collect()
+/// The markers between each begin of a block and its end.
+fn asked(operator: &Operator, text: &str) -> Vec<Asked> {
+    let (begin, end) = (format!("<{}", operator.block), format!("</{}>", operator.block));
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices(&begin) {
+        let Some((tag, rest)) = text[at..].split_once('>') else { continue };
+        // A block that is empty has no end of its own.
+        let inner = if tag.ends_with('/') { "" } else { rest.split(&end).next().unwrap_or(rest) };
+        let before = &text[..at];
+        let around = before.rfind("<channel").map_or("", |at| &before[at..]);
+        found.extend(markers(inner, &operator.marker).into_iter().map(|marker| Asked {
+            marker,
+            name: attribute(tag, "ref"),
+            conversation: attribute(around, "conversation"),
+        }));
+    }
+    found
+}
+
+/// The first attribute of this name; empty where there is none.
+fn attribute(tag: &str, name: &str) -> String {
+    let value = tag.split_once(&format!(" {name}=\"")).and_then(|(_, rest)| rest.split('"').next());
+    value.unwrap_or_default().to_owned()
 }
 
 /// Each occurrence of the prefix with the digits after it.
@@ -373,6 +403,27 @@ mod tests {
         assert_eq!(calls(&Operator::default(), &messages), sends);
         let all = Operator { scope: Scope::Transcript, ..Operator::default() };
         assert_eq!(calls(&all, &messages).len(), 4);
+    }
+
+    #[test]
+    fn a_marker_in_another_block_is_answered_where_it_stood() {
+        let send =
+            json!({"content": "re {marker}", "conversation_id": "{conversation}", "source_item_id": "{ref}"});
+        let operator = Operator {
+            block: "message".into(),
+            send: Template::new("discord_send", send),
+            ..Operator::default()
+        };
+        let shown = r#"<channel conversation="d2"><message ref="msg:7" author="a">msg-1</message></channel>
+            <channel conversation="d1"><message ref="msg:6" author="b">msg-2</message></channel>
+            <pending><message ref="msg:7" conversation="d2"/></pending><operator>msg-3</operator>"#;
+        let sent = |marker: &str, place: &str, item: &str| {
+            let arguments =
+                json!({"content": format!("re {marker}"), "conversation_id": place, "source_item_id": item});
+            format!("discord_send {arguments}")
+        };
+        let expected = [sent("msg-1", "d2", "msg:7"), sent("msg-2", "d1", "msg:6"), WAIT.to_owned()];
+        assert_eq!(calls(&operator, &[user(shown)]), expected);
     }
 
     #[test]

@@ -6,8 +6,9 @@ use klbr_core::record::{Record, Stamped};
 use klbr_core::time::Timestamp;
 use klbr_core::update::{Happening, Update};
 use klbr_tests::clock::Stamp;
-use klbr_tests::crash::evidence::{CANARY, Sent};
-use klbr_tests::crash::{Evidence, run_one};
+use klbr_tests::crash::evidence::{CANARY, Participation, Said, Sent};
+use klbr_tests::crash::{Evidence, World, run_one};
+use klbr_tests::discord_double::Snowflake;
 
 /// Some violation says this.
 fn finds(evidence: &Evidence, what: &str) {
@@ -31,7 +32,7 @@ async fn a_daemon_that_is_killed_loses_nothing_and_repeats_nothing_and_the_judge
     if !super::has_daemon() {
         return;
     }
-    let (report, evidence) = run_one(5, 14).await.unwrap();
+    let (report, evidence) = run_one(World::Operator, 5, 14).await.unwrap();
     assert!(report.violations.is_empty(), "{:#?}", report.violations);
     assert_eq!(report.trials, 14);
     assert!(report.random >= 4 && report.points.values().sum::<usize>() >= 8, "{report:?}");
@@ -124,4 +125,47 @@ fn an_attempt_that_a_crash_cut_off_is_flagged_unknown_and_never_made_again() {
     assert!(again.iter().any(|violation| violation.contains("was attempted again")), "{again:?}");
     let never = with(vec![]);
     assert!(never.iter().any(|violation| violation.contains("never flagged")), "{never:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_discord_nothing_said_is_lost_and_nothing_is_made_twice_and_the_judge_would_see_it() {
+    if !super::has_daemon() {
+        return;
+    }
+    let (report, evidence) = run_one(World::Discord, 3, 8).await.unwrap();
+    assert!(report.violations.is_empty(), "{:#?}", report.violations);
+    assert_eq!(report.trials, 8);
+    assert!(report.messages >= 8 && report.discord.made >= 4, "{report:?}");
+    assert_eq!(evidence.judge(), Vec::<String>::new());
+
+    let at_discord = |change: fn(&mut Participation)| {
+        doctored(&evidence, |evidence| change(evidence.discord.as_mut().unwrap()))
+    };
+    finds(&at_discord(|seen| seen.made.push(seen.made[0].clone())), "was made twice under the nonce");
+    let twice = at_discord(|seen| {
+        let mut again = seen.made[0].clone();
+        again.nonce = Some("another".into());
+        seen.made.push(again);
+    });
+    finds(&twice, "was made 2 times; 1 deliveries are confirmed");
+    finds(&at_discord(|seen| seen.made[0].enforced = false), "without a nonce that is enforced");
+    finds(&at_discord(|seen| drop(seen.made.pop())), "is confirmed 1 times, and was made 0 times");
+    finds(&at_discord(|seen| seen.made[0].content = "re msg-0".into()), "and answers no message");
+    let missed = at_discord(|seen| seen.said.push(Said { id: Snowflake(5), marker: "msg-999".into() }));
+    finds(&missed, "msg:5 was said, and never admitted");
+    finds(&missed, "msg:5 was said to the agent, and nothing came of it");
+    finds(&at_discord(|seen| seen.chatter.push(Snowflake(6))), "msg:6 was said, and never admitted");
+    finds(&at_discord(|seen| drop(seen.said.pop())), "was admitted, and nobody said it");
+    let is_marked = |update: &Update| matches!(update.happening, Happening::Marked { .. });
+    let unmarked = doctored(&evidence, |evidence| evidence.updates.retain(|update| !is_marked(update)));
+    finds(&unmarked, "is not marked as acted on");
+    let is_shown = |update: &Update| matches!(update.happening, Happening::Shown { .. });
+    let unseen = doctored(&evidence, |evidence| evidence.updates.retain(|update| !is_shown(update)));
+    finds(&unseen, "was admitted and never shown");
+    let heard_twice = doctored(&evidence, |evidence| {
+        let is_heard = |update: &&Update| matches!(&update.happening, Happening::Admitted { external_id, .. } if external_id.starts_with("msg:"));
+        let first = evidence.updates.iter().find(is_heard).cloned();
+        evidence.updates.extend(first);
+    });
+    finds(&heard_twice, "was admitted 2 times");
 }

@@ -146,7 +146,8 @@ impl AgentBuilder {
         let config = Arc::new(config);
         let (requests, incoming) = mpsc::channel(4096);
         let (updates, _) = broadcast::channel(4096);
-        let handle = AgentHandle::new(config.agent.clone(), requests, updates.clone(), self.store.clone());
+        let handle =
+            AgentHandle::new(config.agent.clone(), requests, updates.downgrade(), self.store.clone());
         let ports = Ports {
             config,
             store: self.store,

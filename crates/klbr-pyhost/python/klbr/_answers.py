@@ -34,6 +34,12 @@ def _yes(slot: str, value: Any) -> Any:
     raise _wrong(slot, "a bool", value)
 
 
+def _count(slot: str, value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    raise _wrong(slot, "a whole number", value)
+
+
 def _delay(slot: str, value: Any) -> Any:
     if isinstance(value, datetime.timedelta):
         return {"millis": round(value.total_seconds() * 1000)}
@@ -67,6 +73,7 @@ def _verdict(slot: str, value: Any) -> Any:
 _ENCODERS = {
     "priority": _priority,
     "yes": _yes,
+    "count": _count,
     "delay": _delay,
     "text": _text,
     "plan": _plan,

@@ -84,6 +84,32 @@ class EventPriority:
 
 
 @dataclass(frozen=True, slots=True)
+class EventAccept:
+    """Whether an admitted event is kept at all. Never asked of Operator or Control."""
+
+    event: EventId
+    """The event."""
+
+    kind: SourceKind
+    """The kind of its source."""
+
+    instance: str
+    """The source's instance name."""
+
+    external_id: str
+    """The happening's name at its source."""
+
+    priority: Priority
+    """What its adapter said."""
+
+    bytes: int
+    """The size of its text in bytes."""
+
+    conversation: str | None = None
+    """The channel's own id of the place where it was said."""
+
+
+@dataclass(frozen=True, slots=True)
 class AttentionWake:
     """Whether a batch of ambient events wakes the agent."""
 
@@ -123,6 +149,22 @@ class AttentionAge:
 
 
 @dataclass(frozen=True, slots=True)
+class FrameRender:
+    """How a frame reads."""
+
+    text: str
+    """The frame's blocks, as the built-in rendering has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextBlocks:
+    """What a new prefix says."""
+
+    text: str
+    """The system prompt: the soul, how to live here, and what is pinned."""
+
+
+@dataclass(frozen=True, slots=True)
 class TurnIdle:
     """When an agent that yielded without a wait is woken."""
 
@@ -139,6 +181,20 @@ class TurnNudge:
 
     text: str
     """What the built-in nudge would say."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnLimits:
+    """How many steps a turn that has reached its limit may have."""
+
+    turn: TurnId
+    """The turn."""
+
+    steps: int
+    """The steps that it has had."""
+
+    limit: int
+    """The limit that it has reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +224,20 @@ class DeliveryReview(Review):
 @dataclass(frozen=True, slots=True)
 class DeliveryFormat(Review):
     """How a delivery is worded: its arguments, rewritten."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultShape:
+    """How an action's result is worded when it is inserted. The whole text is kept beside it."""
+
+    action: str
+    """The action."""
+
+    name: str
+    """Its name in the registry."""
+
+    text: str
+    """What its executor told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,45 +279,60 @@ class Plan:
 
 Question = (
     EventPriority
+    | EventAccept
     | AttentionWake
     | AttentionBatchDelay
     | AttentionAge
+    | FrameRender
+    | ContextBlocks
     | TurnIdle
     | TurnNudge
+    | TurnLimits
     | ModelPlan
     | ActionReview
     | DeliveryReview
     | DeliveryFormat
+    | ResultShape
     | CompactWhen
     | CompactPrompt
 )
 
 QUESTIONS: dict[str, Any] = {
     "event.priority": EventPriority,
+    "event.accept": EventAccept,
     "attention.wake": AttentionWake,
     "attention.batch_delay": AttentionBatchDelay,
     "attention.age": AttentionAge,
+    "frame.render": FrameRender,
+    "context.blocks": ContextBlocks,
     "turn.idle": TurnIdle,
     "turn.nudge": TurnNudge,
+    "turn.limits": TurnLimits,
     "model.plan": ModelPlan,
     "action.review": ActionReview,
     "delivery.review": DeliveryReview,
     "delivery.format": DeliveryFormat,
+    "result.shape": ResultShape,
     "compact.when": CompactWhen,
     "compact.prompt": CompactPrompt,
 }
 
 ANSWERS = {
     "event.priority": "priority",
+    "event.accept": "yes",
     "attention.wake": "yes",
     "attention.batch_delay": "delay",
     "attention.age": "yes",
+    "frame.render": "text",
     "turn.idle": "delay",
     "turn.nudge": "text",
+    "turn.limits": "count",
+    "context.blocks": "text",
     "model.plan": "plan",
     "action.review": "verdict",
     "delivery.review": "verdict",
     "delivery.format": "text",
+    "result.shape": "text",
     "compact.when": "yes",
     "compact.prompt": "text",
 }
@@ -261,22 +346,27 @@ __all__ = [
     "Bucket",
     "CompactPrompt",
     "CompactWhen",
+    "ContextBlocks",
     "Delay",
     "DeliveryFormat",
     "DeliveryReview",
     "Deny",
+    "EventAccept",
     "EventId",
     "EventPriority",
+    "FrameRender",
     "Hold",
     "ModelPlan",
     "NudgeKind",
     "Plan",
     "Priority",
     "Question",
+    "ResultShape",
     "Review",
     "SourceKind",
     "TurnId",
     "TurnIdle",
+    "TurnLimits",
     "TurnNudge",
     "Verdict",
 ]

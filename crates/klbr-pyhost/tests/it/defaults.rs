@@ -5,18 +5,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use klbr_core::event::{Bucket, Priority, SourceKind};
-use klbr_core::ids::{EventId, TurnId};
+use klbr_core::ids::{Epoch, EventId, TurnId};
 use klbr_core::policy::{Answer, NudgeKind, Question, Slot};
 use klbr_core::runtime::policy::Policy as _;
 use klbr_pyhost::*;
 
 use crate::support::*;
 
-const RUNS: [(Slot, &str); 12] = [
+const RUNS: [(Slot, &str); 17] = [
     (Slot::EventPriority, "klbr.policy.attention:priority"),
     (Slot::Wake, "klbr.policy.attention:wake"),
     (Slot::BatchDelay, "klbr.policy.attention:batch_delay"),
     (Slot::Age, "klbr.policy.attention:age"),
+    (Slot::EventAccept, "klbr.policy.attention:accept"),
+    (Slot::FrameRender, "klbr.policy.attention:render"),
+    (Slot::ContextBlocks, "klbr.policy.context:blocks"),
+    (Slot::Limits, "klbr.policy.social:limits"),
+    (Slot::ResultShape, "klbr.policy.social:shape"),
     (Slot::Idle, "klbr.policy.attention:idle"),
     (Slot::Nudge, "klbr.policy.social:nudge"),
     (Slot::Plan, "klbr.policy.model:plan"),
@@ -57,6 +62,19 @@ fn questions() -> Vec<Question> {
             });
         }
     }
+    all.push(Question::EventAccept {
+        event: EventId(7),
+        kind: SourceKind::Channel,
+        instance: "d".into(),
+        external_id: "msg:1".into(),
+        conversation: Some("c".into()),
+        priority: Priority::Directed,
+        bytes: 12,
+    });
+    all.push(Question::FrameRender { text: "<nudge>\nä\n</nudge>".into() });
+    all.push(Question::ContextBlocks { text: "You are Ada.".into() });
+    all.push(Question::Limits { turn: TurnId(3), steps: 50, limit: 50 });
+    all.push(Question::ResultShape { action: review().action, name: "look".into(), text: "seen".into() });
     for waiting in [0, 1, 1000] {
         all.extend([true, false].map(|configured| Question::Wake { waiting, configured }));
         all.push(Question::BatchDelay { waiting, configured_ms: waiting as u64 * 8001 });
@@ -92,7 +110,7 @@ async fn python_and_rust_say_the_same() {
     for question in &questions {
         asked.insert(question.slot());
         assert_eq!(
-            policy.decide(question.clone()).await.as_ref(),
+            policy.decide(Epoch(1), question.clone()).await.as_ref(),
             Ok(&question.default_answer()),
             "{question:?}"
         );
@@ -109,7 +127,7 @@ async fn a_changed_constant_changes_behaviour() {
         world.write(&name.replace("policy/", "mine/"), &text);
     }
     let policy = defaults(&world, "mine");
-    let answer = policy.decide(Question::Idle { yields: 3 }).await;
+    let answer = policy.decide(Epoch(1), Question::Idle { yields: 3 }).await;
     assert_eq!(answer, Ok(Answer::Delay { millis: 14_000 }));
     let worker: &Arc<Worker> = policy.worker();
     assert!(matches!(worker.state(), State::Ready(_)));

@@ -1,5 +1,6 @@
 //! How hooks fail: each row holds the operation, or falls back, within its deadline, and the next question is answered.
 
+use klbr_core::ids::Epoch;
 use std::time::Duration;
 
 use klbr_core::policy::{Answer, HookFailure, Slot};
@@ -12,7 +13,7 @@ const DEADLINE: Duration = Duration::from_millis(150);
 
 /// Asks once; the failure comes by the deadline, is recorded once, and is answered with.
 async fn fails(world: &World, policy: &HookPolicy) -> (HookFailure, Outcome) {
-    let (answer, over) = overrun(DEADLINE, policy.decide(wake())).await;
+    let (answer, over) = overrun(DEADLINE, policy.decide(Epoch(1), wake())).await;
     assert!(over <= OVERRUN, "{over:?} beyond the control timer");
     (answer.unwrap_err(), world.record().outcome)
 }
@@ -21,7 +22,7 @@ async fn fails(world: &World, policy: &HookPolicy) -> (HookFailure, Outcome) {
 async fn recovers(policy: &HookPolicy) {
     let honest = klbr_core::policy::Question::Wake { waiting: 0, configured: false };
     // The deadline is short on purpose, so that a start may take several questions.
-    observed_async(|| async { policy.decide(honest.clone()).await.ok() }).await;
+    observed_async(|| async { policy.decide(Epoch(1), honest.clone()).await.ok() }).await;
 }
 
 async fn observed_async<T, F: Future<Output = Option<T>>>(mut look: impl FnMut() -> F) -> T {
@@ -147,7 +148,7 @@ rows! {
 
     os_exit(world) {
         let policy = warm(&world, "import os, sys", "sys.stderr.write('last words')\nsys.stderr.flush()\nos._exit(7)").await;
-        let question = overrun(DEADLINE, policy.decide(wake())).await;
+        let question = overrun(DEADLINE, policy.decide(Epoch(1), wake())).await;
         assert!(question.1 <= OVERRUN, "{:?}", question.1);
         question.0.unwrap_err();
         let Change::Died { reason, stderr, .. } = world.until(|change| matches!(change, Change::Died { .. })).await else { unreachable!() };
@@ -166,7 +167,7 @@ rows! {
 
     a_worker_that_is_killed(world) {
         let policy = warm(&world, "import os, signal", "os.kill(os.getpid(), signal.SIGKILL)").await;
-        let (answer, over) = overrun(DEADLINE, policy.decide(wake())).await;
+        let (answer, over) = overrun(DEADLINE, policy.decide(Epoch(1), wake())).await;
         assert!(over <= OVERRUN && answer.is_err(), "{over:?} {answer:?}");
         recovers(&policy).await;
     }
@@ -174,7 +175,7 @@ rows! {
     a_fork_in_a_hook(world) {
         // The copy goes on as if it were the worker: it must neither answer nor live on.
         let policy = warm(&world, "import os", "pid = os.fork()\nreturn pid != 0").await;
-        let (answer, over) = overrun(DEADLINE, policy.decide(wake())).await;
+        let (answer, over) = overrun(DEADLINE, policy.decide(Epoch(1), wake())).await;
         assert!(over <= OVERRUN);
         assert_eq!(answer, Ok(Answer::Yes(true)), "the copy answered");
         recovers(&policy).await;
@@ -183,7 +184,7 @@ rows! {
     a_copy_that_spins_dies_with_the_worker(world) {
         let body = "pid = os.fork()\nif pid == 0:\n    open('copy', 'w').write(str(os.getpid()))\n    while True:\n        pass\nreturn True";
         let policy = warm(&world, "import os", body).await;
-        assert_eq!(policy.decide(wake()).await, Ok(Answer::Yes(true)));
+        assert_eq!(policy.decide(Epoch(1), wake()).await, Ok(Answer::Yes(true)));
         let path = world.path().join("copy");
         let copy: u32 = observed(|| std::fs::read_to_string(&path).ok()?.parse().ok()).await;
         assert!(lives(copy));
@@ -196,7 +197,7 @@ rows! {
     a_hundred_megabytes_of_output(world) {
         let body = "for _ in range(100):\n    sys.stdout.write('x' * (1 << 20))\n    sys.stderr.write('y' * (1 << 20))\nreturn True";
         let policy = warm(&world, "import sys", body).await;
-        let (answer, over) = overrun(DEADLINE, policy.decide(wake())).await;
+        let (answer, over) = overrun(DEADLINE, policy.decide(Epoch(1), wake())).await;
         assert!(over <= OVERRUN);
         // In time or not: it is never wrong, and the worker that waited for nobody is still there.
         assert!(matches!(answer, Ok(Answer::Yes(true)) | Err(HookFailure::Deadline)), "{answer:?}");
@@ -208,13 +209,13 @@ rows! {
         let policy = world.owner(Slot::Wake, &misbehaving(head, "return True"), Duration::from_secs(10));
         ready(&policy).await;
         for _ in 0..50 {
-            assert_eq!(policy.decide(wake()).await, Ok(Answer::Yes(true)));
+            assert_eq!(policy.decide(Epoch(1), wake()).await, Ok(Answer::Yes(true)));
         }
     }
 
     standard_input_is_not_the_protocol(world) {
         let policy = warm(&world, "import os, sys", "return os.read(0, 100) == b'' and sys.stdin.read() == ''").await;
-        assert_eq!(policy.decide(wake()).await, Ok(Answer::Yes(true)));
+        assert_eq!(policy.decide(Epoch(1), wake()).await, Ok(Answer::Yes(true)));
     }
 
     a_wrong_answer_type(world) {
@@ -250,20 +251,20 @@ rows! {
         let worker = std::sync::Arc::new(Worker::start(spec, std::sync::Arc::new(Peek), world.watch()));
         let binding = SlotBinding { run: "p:f".into(), deadline: Duration::from_secs(20), on_death: OnDeath::Fail };
         let policy = HookPolicy::new(worker, [(Slot::Wake, binding)].into(), world.recorder());
-        assert_eq!(policy.decide(wake()).await, Ok(Answer::Yes(true)));
+        assert_eq!(policy.decide(Epoch(1), wake()).await, Ok(Answer::Yes(true)));
     }
 
     a_worker_that_dies_under_a_required_call_decides_nothing(world) {
         let code = "import os\ndef f(review):\n    os._exit(0)\n";
         let policy = world.owner(Slot::DeliveryReview, code, Duration::from_secs(20));
-        let failure = policy.decide(delivery()).await.unwrap_err();
+        let failure = policy.decide(Epoch(1), delivery()).await.unwrap_err();
         assert!(matches!(&failure, HookFailure::Unavailable { reason } if reason.contains("died under the call")), "{failure:?}");
     }
 
     an_optional_question_is_asked_again_of_the_next_worker(world) {
         let code = "import os\ndef f(question):\n    if not os.path.exists('once'):\n        open('once', 'w').close()\n        os._exit(1)\n    return True\n";
         let policy = world.owner(Slot::Wake, code, Duration::from_secs(20));
-        assert_eq!(policy.decide(wake()).await, Ok(Answer::Yes(true)));
+        assert_eq!(policy.decide(Epoch(1), wake()).await, Ok(Answer::Yes(true)));
         assert_eq!(world.record().outcome, Outcome::Answered);
     }
 
@@ -272,7 +273,7 @@ rows! {
         let policy = world.owner(Slot::Wake, code, Duration::from_secs(20));
         let asked = world.path().join("asked");
         tokio::select! {
-            _ = policy.decide(wake()) => unreachable!(),
+            _ = policy.decide(Epoch(1), wake()) => unreachable!(),
             () = observed(|| asked.exists().then_some(())) => {}
         }
         assert_eq!(world.record().outcome, Outcome::Abandoned);
@@ -315,7 +316,7 @@ impl HostCalls for Mirror {
         _: serde_json::Value,
     ) -> Result<serde_json::Value, HostCallError> {
         let policy = self.0.get().and_then(std::sync::Weak::upgrade).unwrap();
-        let message = format!("{:?}", policy.decide(wake()).await);
+        let message = format!("{:?}", policy.decide(Epoch(1), wake()).await);
         Err(HostCallError { code: "mirror", message })
     }
 }
@@ -333,7 +334,7 @@ async fn a_hook_that_asks_itself_through_the_host() {
     let policy = HookPolicy::new(worker, [(Slot::Wake, binding)].into(), world.recorder());
     let policy = std::sync::Arc::new(policy);
     host.0.set(std::sync::Arc::downgrade(&policy)).unwrap();
-    assert_eq!(policy.decide(wake()).await, Ok(Answer::Yes(true)));
+    assert_eq!(policy.decide(Epoch(1), wake()).await, Ok(Answer::Yes(true)));
 }
 
 struct Peek;

@@ -1,5 +1,6 @@
 //! A host that is killed leaves no Python behind, not even in the midst of C code that holds the interpreter.
 
+use klbr_core::ids::Epoch;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -26,7 +27,7 @@ async fn the_host_that_is_killed() {
         observed(|| begun.exists().then_some(())).await;
         println!("worker {pid}");
     };
-    let _ = tokio::join!(policy.decide(wake()), said);
+    let _ = tokio::join!(policy.decide(Epoch(1), wake()), said);
 }
 
 #[cfg(target_os = "linux")]

@@ -75,7 +75,7 @@ async fn an_edit_is_in_force_and_a_broken_one_is_not() {
     let Some(home) = Home::new() else { return };
     let (epoch, report) = home.activate("def f(q):\n    return q.waiting > 3\n").await.unwrap();
     assert_eq!((epoch.number, report.hooks.len()), (1, 1));
-    assert_eq!(home.live.decide(wake()).await, Ok(Answer::Yes(false)));
+    assert_eq!(home.live.decide(klbr_core::ids::Epoch(1), wake()).await, Ok(Answer::Yes(false)));
 
     let broken = [
         ("def f(q:\n", "mine.py:1"),
@@ -95,7 +95,7 @@ async fn an_edit_is_in_force_and_a_broken_one_is_not() {
     }
     assert_eq!(home.live.current().epoch.number, 1);
     assert_eq!(home.log.0.lock().unwrap().len(), 1);
-    assert_eq!(home.live.decide(wake()).await, Ok(Answer::Yes(false)));
+    assert_eq!(home.live.decide(klbr_core::ids::Epoch(1), wake()).await, Ok(Answer::Yes(false)));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -140,10 +140,10 @@ async fn a_question_keeps_the_epoch_that_it_was_asked_in() {
     let changing = async {
         observed(|| asked.exists().then_some(())).await;
         home.activate("def f(q):\n    return False\n").await.unwrap();
-        assert_eq!(home.live.decide(wake()).await, Ok(Answer::Yes(false)));
+        assert_eq!(home.live.decide(klbr_core::ids::Epoch(1), wake()).await, Ok(Answer::Yes(false)));
         std::fs::write(home.world.path().join("go"), "").unwrap();
     };
-    let (old, ()) = tokio::join!(home.live.decide(wake()), changing);
+    let (old, ()) = tokio::join!(home.live.decide(klbr_core::ids::Epoch(1), wake()), changing);
     assert_eq!(old, Ok(Answer::Yes(true)));
     let epochs: Vec<u64> = home.world.records.lock().unwrap().iter().map(|record| record.epoch).collect();
     assert_eq!(epochs, [2, 1]);
@@ -183,7 +183,7 @@ async fn rollback_needs_no_python() {
     assert_eq!((epoch.number, &epoch.cause), (3, &Cause::RolledBack { to: 0 }));
     assert_eq!(home.live.slots().len(), 0);
     assert_eq!(home.live.roll_back(1).await.unwrap().number, 4);
-    assert!(home.live.decide(wake()).await.is_err());
+    assert!(home.live.decide(klbr_core::ids::Epoch(1), wake()).await.is_err());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -194,11 +194,11 @@ async fn an_epoch_whose_worker_keeps_dying_goes_back_by_itself() {
     let code = "import os\nif os.path.exists('in_force'):\n    os._exit(1)\ndef f(q):\n    os._exit(1)\n";
     home.activate(code).await.unwrap();
     std::fs::write(home.world.path().join("in_force"), "").unwrap();
-    let _ = home.live.decide(wake()).await;
+    let _ = home.live.decide(klbr_core::ids::Epoch(1), wake()).await;
     observed(|| (home.live.current().epoch.number == 3).then_some(())).await;
     let epoch = home.live.current().epoch.clone();
     assert!(matches!(epoch.cause, Cause::Failed { epoch: 2, to: 1, .. }), "{epoch:?}");
-    assert_eq!(home.live.decide(wake()).await, Ok(Answer::Yes(false)));
+    assert_eq!(home.live.decide(klbr_core::ids::Epoch(1), wake()).await, Ok(Answer::Yes(false)));
     assert_eq!(home.log.0.lock().unwrap().len(), 3);
     assert_eq!(Slot::Wake.as_str(), "attention.wake");
 }

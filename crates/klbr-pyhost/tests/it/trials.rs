@@ -1,5 +1,6 @@
 //! A required hook whose worker dies in mid-call decides nothing, however often: `KLBR_TRIALS` kills, 25 by default.
 
+use klbr_core::ids::Epoch;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ async fn no_kill_makes_an_answer() {
             rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
             loaded.pid
         });
-        match policy.decide(delivery()).await {
+        match policy.decide(Epoch(1), delivery()).await {
             Ok(answer) => {
                 let text = format!("{answer:?}");
                 assert!(text.contains("Deny"), "trial {trial}: {text}");

@@ -1,5 +1,6 @@
 //! What a healthy worker does: answers, reads of the host, records.
 
+use klbr_core::ids::Epoch;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ async def f(send: hooks.DeliveryReview) -> hooks.Verdict:
     let loaded = ready(&policy).await;
     assert_eq!(loaded.hooks[0].deadline_ms, Some(300));
     assert!(loaded.hooks[0].file.as_deref().unwrap().ends_with("p.py"), "{:?}", loaded.hooks);
-    let answer = policy.decide(delivery()).await.unwrap();
+    let answer = policy.decide(Epoch(1), delivery()).await.unwrap();
     assert_eq!(answer, Answer::Verdict(Verdict::Hold { reason: "not this: hello".into() }));
     let record = world.record();
     assert_eq!(
@@ -85,7 +86,7 @@ async def f(question: hooks.ActionReview, host: hooks.Host):
     let worker = Arc::new(Worker::start(spec, Arc::new(Reads), world.watch()));
     let binding = SlotBinding { run: "p:f".into(), deadline: SECOND * 10, on_death: OnDeath::Fail };
     let policy = HookPolicy::new(worker, [(Slot::ActionReview, binding)].into(), world.recorder());
-    let answer = policy.decide(klbr_core::policy::Question::ActionReview(review())).await.unwrap();
+    let answer = policy.decide(Epoch(1), klbr_core::policy::Question::ActionReview(review())).await.unwrap();
     let reason = "2 and refused: ten minutes or nothing".into();
     assert_eq!(answer, Answer::Verdict(Verdict::Deny { reason }));
 }
@@ -94,7 +95,7 @@ async def f(question: hooks.ActionReview, host: hooks.Host):
 async fn an_answer_is_checked_against_the_domain() {
     let Some(world) = World::new() else { return };
     let policy = world.owner(Slot::EventPriority, "def f(event):\n    return 'operator'\n", SECOND * 10);
-    let failure = policy.decide(priority(Priority::Ambient)).await.unwrap_err();
+    let failure = policy.decide(Epoch(1), priority(Priority::Ambient)).await.unwrap_err();
     let HookFailure::Invalid { reason } = &failure else { panic!("{failure:?}") };
     assert!(reason.contains("an event from outside cannot become Operator"), "{reason}");
     assert!(matches!(world.record().outcome, Outcome::Invalid { .. }));
@@ -115,7 +116,8 @@ async def f(question):
 "#;
     let policy = world.owner(Slot::Wake, code, SECOND * 20);
     let question = |waiting| klbr_core::policy::Question::Wake { waiting, configured: false };
-    let (first, second) = tokio::join!(policy.decide(question(1)), policy.decide(question(2)));
+    let (first, second) =
+        tokio::join!(policy.decide(Epoch(1), question(1)), policy.decide(Epoch(1), question(2)));
     assert_eq!((first, second), (Ok(Answer::Yes(true)), Ok(Answer::Yes(true))));
 }
 
@@ -128,7 +130,7 @@ async fn stopping_leaves_nothing_behind() {
         SECOND * 20,
     );
     let loaded = ready(&policy).await;
-    policy.decide(wake()).await.unwrap();
+    policy.decide(Epoch(1), wake()).await.unwrap();
     let worker = Arc::clone(policy.worker());
     drop(policy);
     Arc::into_inner(worker).unwrap().stop().await;

@@ -19,6 +19,12 @@ def priority(event: hooks.EventPriority) -> hooks.Priority:
     return event.priority
 
 
+@hooks.slot("event.accept", deadline="100ms")
+def accept(event: hooks.EventAccept) -> bool:
+    """Everything is kept."""
+    return True
+
+
 @hooks.slot("attention.wake", deadline="100ms")
 def wake(batch: hooks.AttentionWake) -> bool:
     """Chatter wakes the agent where the configuration says so."""
@@ -35,6 +41,12 @@ def batch_delay(batch: hooks.AttentionBatchDelay) -> timedelta:
 def age(item: hooks.AttentionAge) -> bool:
     """What was shown long enough no longer waits for a decision."""
     return True
+
+
+@hooks.slot("frame.render", deadline="100ms")
+def render(frame: hooks.FrameRender) -> str:
+    """As it is built in."""
+    return frame.text
 
 
 @hooks.slot("turn.idle", deadline="100ms")

@@ -5,6 +5,12 @@ from __future__ import annotations
 from klbr import hooks
 
 
+@hooks.slot("context.blocks", deadline="100ms")
+def blocks(prefix: hooks.ContextBlocks) -> str:
+    """As it is built in."""
+    return prefix.text
+
+
 @hooks.slot("compact.when", deadline="100ms")
 def when(context: hooks.CompactWhen) -> bool:
     """As soon as the next request reaches the threshold."""

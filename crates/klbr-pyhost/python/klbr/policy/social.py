@@ -14,6 +14,18 @@ def nudge(nudge: hooks.TurnNudge) -> str | None:
     return None if nudge.kind in SILENCED_NUDGES else nudge.text
 
 
+@hooks.slot("turn.limits", deadline="100ms")
+def limits(turn: hooks.TurnLimits) -> int:
+    """As configured."""
+    return turn.limit
+
+
+@hooks.slot("result.shape", deadline="100ms")
+def shape(result: hooks.ResultShape) -> str:
+    """As the action told it."""
+    return result.text
+
+
 @hooks.slot("action.review", deadline="300ms")
 def review_action(action: hooks.ActionReview) -> hooks.Verdict:
     """Everything that the host's rules let through."""
