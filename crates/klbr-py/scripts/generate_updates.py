@@ -71,6 +71,11 @@ def definition(name: str, schema: dict[str, Any]) -> str:
     if "enum" in schema:
         return f"{name} = Literal{json.dumps(schema['enum'])}\n{doc}"
     variants = schema.get("oneOf")
+    if "properties" in schema and variants is None:
+        required = schema.get("required", [])
+        kinds = {field: hint(kind) for field, kind in schema["properties"].items()}
+        lines = [f"    {field}: {kind if field in required else f'NotRequired[{kind}]'}\n" for field, kind in kinds.items()]
+        return f"\nclass {name}(TypedDict):\n    {doc}\n{''.join(lines)}"
     if variants is None:
         return f"{name} = {hint(schema)}\n{doc}"
     if all("const" in one or "enum" in one for one in variants):
@@ -108,7 +113,7 @@ def update(variant: dict[str, Any]) -> tuple[str, str, str]:
 def generate(schema: dict[str, Any]) -> str:
     """The module's text."""
     out = HEAD
-    definitions = sorted(schema["$defs"].items(), key=lambda one: ("oneOf" in one[1], one[0]))
+    definitions = sorted(schema["$defs"].items(), key=lambda one: ("oneOf" in one[1] or "properties" in one[1], one[0]))
     out += "\n".join(definition(name, one) for name, one in definitions)
     out += BASE
     kinds = [update(variant) for variant in schema["oneOf"]]

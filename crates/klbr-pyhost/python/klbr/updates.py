@@ -73,6 +73,13 @@ class TurnEnd(TypedDict):
     by: NotRequired[str]
 
 
+class Via(TypedDict):
+    """By what an event was admitted, as its host tells it (`C-TRUST`). Never shown to a model."""
+
+    client: str
+    path: str
+
+
 class WaitEnd(TypedDict):
     """How a wait ended."""
 
@@ -134,6 +141,8 @@ class Admitted(Update):
     """How urgent it is."""
     external_id: str
     """What names it at its source."""
+    via: Via | None
+    """By what it came, where its host tells that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -504,6 +513,7 @@ __all__ = [
     "TurnId",
     "TurnStarted",
     "Update",
+    "Via",
     "WaitEnd",
     "WaitEnded",
     "Waiting",
