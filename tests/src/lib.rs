@@ -13,9 +13,11 @@
 //! - [`prefix`]: whether a request extends the one before it, byte for byte.
 //! - [`proc_tree`]: a tree of processes that is hard to kill (`proc-tree`), and the judge of who still lives.
 //! - [`process`]: children of a proof, started, awaited with a watchdog, signalled, never left behind.
+//! - [`shared`]: real counterparts that a shared folder starts.
 //! - [`simulator`]: a seeded world around the core, with a judge of what must hold whatever happens.
 //! - [`trace`]: a life of two hundred turns, and how much of it a provider finds in its cache.
 //! - [`validity`]: whether a captured request is one that any provider would take.
+//! - [`yepcord`]: a real server that speaks Discord's API, where there is what starts one.
 
 pub mod bench;
 pub mod clock;
@@ -30,9 +32,11 @@ pub mod llama;
 pub mod prefix;
 pub mod proc_tree;
 pub mod process;
+pub mod shared;
 pub mod simulator;
 pub mod trace;
 pub mod validity;
+pub mod yepcord;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};

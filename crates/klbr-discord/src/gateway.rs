@@ -34,6 +34,10 @@ pub(crate) const INTENTS: Intents = Intents::GUILDS
     .union(Intents::DIRECT_MESSAGE_REACTIONS)
     .union(Intents::MESSAGE_CONTENT);
 
+/// Connections in a row on which a session was not resumed, without being refused either: after them another one begins,
+/// and what was missed is fetched.
+const RESUMES: u32 = 3;
+
 /// How long Discord may take to say where the gateway is.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -115,6 +119,7 @@ pub(crate) async fn run(
     let mut position =
         Position { session: kept.filter(|session| session.shards == plan.total), is_url_bad: false };
     let mut backoff = Backoff::default();
+    let mut in_vain = 0;
     loop {
         let begins = position.session.is_none();
         if begins {
@@ -123,6 +128,8 @@ pub(crate) async fn run(
         let shard = Shard::with_config(id, config(plan, &position));
         let mut connection = Connection::new(inner, number, plan.total, items, &mut position, &mut backoff);
         let end = Box::pin(connection.run(shard)).await;
+        let is_in_vain = !begins && !connection.was_live() && matches!(end, End::Lost(_));
+        in_vain = if is_in_vain { in_vain + 1 } else { 0 };
         if begins && !connection.is_greeted() {
             plan.gate.give_back(number).await;
         }
@@ -143,6 +150,10 @@ pub(crate) async fn run(
             End::Unreachable(why) => {
                 position.is_url_bad = position.session.is_some() && !position.is_url_bad;
                 tracing::warn!(shard = number, why, "the gateway cannot be reached");
+            }
+            End::Lost(why) if in_vain >= RESUMES => {
+                position = Position::default();
+                tracing::info!(shard = number, why, "the gateway's session cannot be resumed");
             }
             End::Lost(why) => tracing::info!(shard = number, why, "the gateway's connection ended"),
             End::Invalid(why) => {

@@ -56,6 +56,11 @@ impl<'a> Connection<'a> {
         self.is_greeted
     }
 
+    /// Whether its session began or was resumed.
+    pub(super) fn was_live(&self) -> bool {
+        self.live.is_some()
+    }
+
     /// Takes in what is told until the connection ends.
     ///
     /// # Cancel safety

@@ -35,10 +35,14 @@ pub(crate) enum Failure {
 /// Discord's code for a message that is not there.
 const UNKNOWN_MESSAGE: u64 = 10_008;
 
+/// What something answers that only looks like Discord, where it has not got that far.
+const NOT_IMPLEMENTED: u16 = 501;
+
 impl Failure {
     /// What an answer means that is no success.
     pub(super) fn of(status: u16, body: Option<Value>) -> Self {
-        if status >= 500 {
+        // A server that does not know a request at all has not carried it out, and never will.
+        if status >= 500 && status != NOT_IMPLEMENTED {
             return Failure::Unclear(format!("Discord failed with status {status}"));
         }
         let body = body.unwrap_or_default();
@@ -150,6 +154,7 @@ mod tests {
         );
         assert_eq!(Failure::of(418, None).to_string(), "Discord refused it: no reason given (status 418)");
         assert!(Failure::of(503, None).is_passing());
+        assert!(!Failure::of(501, None).is_passing());
         assert!(Failure::of(404, Some(json!({"code": 10008}))).is_unknown_message());
     }
 }

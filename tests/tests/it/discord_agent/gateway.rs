@@ -172,6 +172,22 @@ async fn a_resume_that_cannot_reach_its_own_address_goes_to_the_gateway() {
 }
 
 #[tokio::test]
+async fn b_dis_10_a_session_whose_resumes_come_to_nothing_is_followed_by_another() {
+    let scene = Scene::new().await;
+    let life = Life::begin(&scene, &MemoryStore::new(), []).await;
+    life.is_listening(&scene).await;
+    let before = scene.say("before").await;
+    life.hears(&format!("msg:{before}")).await;
+    // More of them than there would be tries within the watchdog's time.
+    scene.control().on_resume(&[Answer::Close(1000); 20]).await.unwrap();
+    scene.control().cut(CutHow::Cut).await.unwrap();
+    let during = scene.say("during").await;
+    life.hears(&format!("msg:{during}")).await;
+    let summary = scene.control().summary().await.unwrap();
+    assert_eq!((summary.identified, summary.resumed), (2, 0));
+}
+
+#[tokio::test]
 async fn fatal_codes_end_it_and_say_what_to_enable() {
     for (code, wanted) in [(4004, Fatal::Token), (4013, Fatal::Intents), (4014, Fatal::Intents)] {
         let scene = Scene::new().await;
