@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use klbr_core::runtime::store::StoreError;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::error::closed;
 
@@ -20,6 +20,8 @@ pub(crate) struct Lane<J> {
     sender: Mutex<Option<mpsc::Sender<Queued<J>>>>,
     room: Arc<Semaphore>,
     thread: Option<JoinHandle<()>>,
+    /// Closed when the thread has let go of everything.
+    ended: watch::Receiver<()>,
 }
 
 impl<J: Send + 'static> Lane<J> {
@@ -30,11 +32,16 @@ impl<J: Send + 'static> Lane<J> {
         run: impl FnOnce(mpsc::Receiver<Queued<J>>) + Send + 'static,
     ) -> std::io::Result<Self> {
         let (sender, receiver) = mpsc::channel();
-        let thread = std::thread::Builder::new().name(name.into()).spawn(move || run(receiver))?;
+        let (alive, ended) = watch::channel(());
+        let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
+            run(receiver);
+            drop(alive);
+        })?;
         Ok(Lane {
             sender: Mutex::new(Some(sender)),
             room: Arc::new(Semaphore::new(room)),
             thread: Some(thread),
+            ended,
         })
     }
 
@@ -53,6 +60,12 @@ impl<J: Send + 'static> Lane<J> {
     pub(crate) fn shut(&self) {
         self.room.close();
         self.sender.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// Returns when the thread has let go of everything, after [`Lane::shut`].
+    pub(crate) async fn ended(&self) {
+        // Nothing is ever sent: it fails when the other side is gone.
+        let _ = self.ended.clone().changed().await;
     }
 }
 

@@ -34,9 +34,10 @@ const ROOM: usize = 1024;
 ///
 /// [`close`]: SqliteStore::close
 pub struct SqliteStore {
-    writer: Option<Lane<Request>>,
+    // Dropped in this order: the connection that writes ends last.
     short: Lane<Job>,
     long: Lane<Job>,
+    writer: Option<Lane<Request>>,
 }
 
 impl SqliteStore {
@@ -71,7 +72,7 @@ impl SqliteStore {
     }
 
     /// Finishes what was handed over, copies the log into the database and ends the threads. Every request
-    /// after it is refused. Dropping the future does not stop the closing.
+    /// after it is refused. Dropping the future leaves the rest of it to the last handle's drop.
     ///
     /// # Errors
     ///
@@ -79,6 +80,9 @@ impl SqliteStore {
     pub async fn close(&self) -> Result<(), StoreError> {
         self.short.shut();
         self.long.shut();
+        // The last connection that ends empties the log into the database, and that is to be the one that writes.
+        self.short.ended().await;
+        self.long.ended().await;
         let Some(writer) = &self.writer else { return Ok(()) };
         let (answer, answered) = oneshot::channel();
         writer.send(Request::Close(answer)).await?;
