@@ -122,7 +122,7 @@ pub(crate) enum InboxVerb {
     List(InboxList),
     /// Show one attention item with what it says
     Show {
-        /// The item: msg:<id> or the bare id
+        /// The item: msg:ID or the bare id
         item: String,
     },
     /// Decide about an attention item
@@ -138,7 +138,7 @@ pub(crate) struct InboxList {
 
 #[derive(Args, Debug)]
 pub(crate) struct InboxMark {
-    /// The item: msg:<id> or the bare id
+    /// The item: msg:ID or the bare id
     pub(crate) item: String,
     /// pending, seen, acted or ignored
     #[arg(value_parser = word::<attention::Status>)]

@@ -35,7 +35,7 @@ pub(crate) async fn run(context: &Context, chat: &Chat) -> Outcome {
             (client, Some(start(Daemon::new(config)).await?))
         }
     };
-    let outcome = talk(context, chat, &client, hosted.is_some()).await;
+    let outcome = talk(context, chat, &client.named("chat"), hosted.is_some()).await;
     if let Some(running) = hosted {
         running.shutdown().await;
     }

@@ -29,6 +29,7 @@ pub(crate) struct Client {
     http: reqwest::Client,
     home: PathBuf,
     agent: AgentName,
+    name: &'static str,
 }
 
 /// Why a request has no answer.
@@ -86,7 +87,13 @@ impl From<CallError> for CommandError {
 impl Client {
     /// A client of whoever holds this home. Nothing is connected yet.
     pub(crate) fn new(home: &Path, agent: AgentName) -> Self {
-        Client { http: http(), home: home.to_owned(), agent }
+        Client { http: http(), home: home.to_owned(), agent, name: "cli" }
+    }
+
+    /// The same client under another name than `cli`, for the record.
+    #[must_use]
+    pub(crate) fn named(self, name: &'static str) -> Self {
+        Client { name, ..self }
     }
 
     /// Says something. The same key is the same message.
@@ -151,7 +158,7 @@ impl Client {
         let mut token = HeaderValue::from_str(&format!("Bearer {token}"))
             .map_err(|error| CallError::Unreachable(error.into()))?;
         token.set_sensitive(true);
-        Ok(self.http.request(method, url).header(AUTHORIZATION, token))
+        Ok(self.http.request(method, url).header(AUTHORIZATION, token).header(api::CLIENT, self.name))
     }
 
     async fn read<T: DeserializeOwned>(

@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 
 use klbr_core::runtime::store::StoreError;
@@ -147,6 +148,7 @@ impl From<io::Error> for CommandError {
 pub(crate) fn start(error: &StartError) -> CommandError {
     let class = match error {
         StartError::Home { .. }
+        | StartError::Workspace { .. }
         | StartError::Code { .. }
         | StartError::Lock(_)
         | StartError::Token(_)
@@ -201,12 +203,17 @@ impl From<TokenError> for CommandError {
     }
 }
 
+/// What to do about a database that is damaged and stands where it was.
+const DAMAGED: &str =
+    "klbr store restore BACKUP puts a backup in its place; klbr store check says what is damaged";
+
 impl From<OpenError> for CommandError {
     fn from(error: OpenError) -> Self {
         let hint = match &error {
             OpenError::Damaged { .. } | OpenError::SetAside { .. } => {
                 "klbr store restore BACKUP puts a backup in its place"
             }
+            OpenError::Unsound { .. } => DAMAGED,
             OpenError::TooNew { .. } => "use the newer klbr",
             OpenError::TooOld { .. } => "klbr run once brings it up to date, after copying it beside itself",
             OpenError::Foreign { .. } => "name another home with --home",
@@ -219,9 +226,23 @@ impl From<OpenError> for CommandError {
 
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
-        let hint = "klbr store check says whether the database is whole";
-        CommandError::internal("the database could not be read", hint).because(error)
+        let (class, hint) = match &error {
+            StoreError::Damaged(_) => (Class::Config, DAMAGED),
+            StoreError::Conflict { .. }
+            | StoreError::Contradiction(_)
+            | StoreError::Missing(_)
+            | StoreError::Unavailable(_) => {
+                (Class::Internal, "klbr store check says whether the database is whole")
+            }
+        };
+        CommandError::new(class, "the database could not be read", hint).because(error)
     }
+}
+
+/// A database that was opened and then could not be read.
+pub(crate) fn unread(database: &Path, error: StoreError) -> CommandError {
+    let message = format!("{} could not be read", database.display());
+    CommandError { message, ..error.into() }
 }
 
 impl From<UpkeepError> for CommandError {

@@ -1,5 +1,6 @@
 //! An agent as it was kept, read while nobody holds its home. Nothing is written.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use klbr_core::agent::Agent;
@@ -10,7 +11,7 @@ use klbr_server::home::Home;
 use klbr_store::{Access, Options, SqliteStore};
 
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, Outcome, unread};
 
 /// An agent as it was kept.
 pub(crate) struct Offline {
@@ -39,7 +40,7 @@ impl Offline {
         }
         let store = SqliteStore::open(&database, Options { access: Access::Read, ..Options::default() })?;
         let name = config.agent.name.clone();
-        let agents = store.agents().await?;
+        let agents = store.agents().await.map_err(|error| unread(&database, error))?;
         if !agents.contains(&name) {
             let known: Vec<&str> = agents.iter().map(AgentName::as_str).collect();
             return Err(CommandError::user(
@@ -56,15 +57,15 @@ impl Offline {
             core.soul = soul.as_str().into();
         }
         core.context_tokens = config.agent.context_tokens.unwrap_or(core.context_tokens);
-        let agent = restore(&store, &name, core).await?;
+        let agent = restore(&store, &database, &name, core).await?;
         Ok(Offline { store, name, agent })
     }
 }
 
 /// Folds what is kept; a checkpoint that cannot be read is passed over for the records themselves.
-async fn restore(store: &SqliteStore, name: &AgentName, config: Config) -> Outcome<Agent> {
+async fn restore(store: &SqliteStore, database: &Path, name: &AgentName, config: Config) -> Outcome<Agent> {
     let config = Arc::new(config);
-    let kept = store.load(name).await?;
+    let kept = store.load(name).await.map_err(|error| unread(database, error))?;
     let checkpoint = kept.checkpoint.as_ref().map(|checkpoint| checkpoint.bytes.as_slice());
     if let Ok(agent) = Agent::restore(config.clone(), checkpoint, &kept.records) {
         return Ok(agent);

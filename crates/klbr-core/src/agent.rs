@@ -33,7 +33,7 @@ use crate::record::{CallResult, Record, Stamped};
 use crate::state::{FoldError, Phase, Stage, State};
 use crate::time::Timestamp;
 
-use live::Live;
+use live::{CompactionAsked, Live};
 
 /// More moves than any one input can lead to; past it, something would go round for ever.
 const MAX_MOVES: u32 = 100_000;
@@ -91,13 +91,14 @@ impl Agent {
         self.tell_time(now);
         match input {
             Input::Admit { ticket, event } => self.handle_admit(ticket, event),
-            Input::Loaded { fence, bodies, facts } => self.handle_loaded(fence, bodies, &facts),
+            Input::Loaded { fence, bodies, facts } => self.handle_loaded(fence, bodies, *facts),
             Input::Delta { fence, delta } => self.handle_delta(fence, &delta),
             Input::Sampled { fence, sampled } => self.handle_sampled(fence, sampled),
             Input::SamplingFailed { fence, failure } => self.handle_sampling_failed(fence, failure),
             Input::Settled { fence, action, outcome } => self.handle_settled(fence, action, outcome),
             Input::Decided { fence, answer, elapsed } => self.handle_decided(fence, answer, elapsed),
             Input::Observed { observed } => self.handle_observed(*observed),
+            Input::ModelFound { model, context_tokens } => self.handle_model_found(&model, context_tokens),
             Input::Deadline => {}
             Input::Recovered => self.handle_recovered(),
             Input::Shutdown => self.handle_shutdown(),
@@ -218,6 +219,12 @@ impl Agent {
         for header in held {
             self.ask_about(&header);
         }
+    }
+
+    fn handle_model_found(&mut self, model: &Arc<str>, context_tokens: Option<u64>) {
+        Arc::make_mut(&mut self.config).model_found(model, context_tokens);
+        // What was small enough for the context as it was taken to be may not be for this one.
+        self.live.compaction = CompactionAsked::default();
     }
 
     /// Moves time on. It never goes back: a clock set back holds it still, and that is recorded (`C-TIME`).

@@ -1,4 +1,5 @@
-//! What an agent is configured with: plain data, fixed for as long as the process lives.
+//! What an agent is configured with: plain data, fixed for as long as the process lives but for what its host
+//! finds out about the model.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,6 +10,9 @@ use crate::context;
 use crate::ids::AgentName;
 use crate::model::ToolChoice;
 use crate::policy::Slot;
+
+/// The smallest context that is believed, in tokens: less would not hold the prompt.
+pub(crate) const LEAST_CONTEXT: u64 = 1_024;
 
 /// Everything that the core is told about its agent.
 #[derive(Clone, Debug)]
@@ -59,6 +63,14 @@ impl Config {
             results: context::Limits::default(),
             limits: Limits::default(),
         }
+    }
+
+    /// Takes in which model it is that answers, and how large its context is where that is known. Absurd sizes
+    /// teach nothing.
+    pub(crate) fn model_found(&mut self, model: &Arc<str>, context_tokens: Option<u64>) {
+        self.model = model.clone();
+        self.context_tokens =
+            context_tokens.filter(|tokens| *tokens >= LEAST_CONTEXT).unwrap_or(self.context_tokens);
     }
 
     /// The action of this name.

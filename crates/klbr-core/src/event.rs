@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use crate::attention::Mark;
 use crate::ids::{ActionId, EventId};
 use crate::policy::Activation;
-use crate::record::Audience;
 use crate::time::Timestamp;
 
 /// What sort of place an event comes from. Only `Operator` is trusted.
@@ -141,6 +140,29 @@ pub struct Conversation {
     pub id: Arc<str>,
 }
 
+/// Someone who is spoken to: everyone in a conversation, or whoever a channel reaches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Audience {
+    /// The channel's instance name; `local` for the operator.
+    pub channel: Arc<str>,
+    /// The conversation, by its channel's id; the whole channel when there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<Arc<str>>,
+}
+
+impl Audience {
+    /// Whoever a channel reaches.
+    pub fn of_channel(channel: Arc<str>) -> Self {
+        Audience { channel, conversation: None }
+    }
+
+    /// Whether speaking to this one reaches `other`.
+    pub fn reaches(&self, other: &Audience) -> bool {
+        self.channel == other.channel
+            && (self.conversation.is_none() || self.conversation == other.conversation)
+    }
+}
+
 /// Who said something, as its channel names them. Hostile text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Author {
@@ -222,6 +244,15 @@ impl Body {
     }
 }
 
+/// By what an event was admitted, as its host tells it (`C-TRUST`). Never shown to a model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Via {
+    /// The client, as it calls itself: no proof of anything.
+    pub client: Arc<str>,
+    /// The path of the host's API by which it came.
+    pub path: Arc<str>,
+}
+
 /// An event on its way in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewEvent {
@@ -242,6 +273,8 @@ pub struct NewEvent {
     pub amends: Option<Amends>,
     /// The command, for [`Priority::Control`] and only for it.
     pub control: Option<Control>,
+    /// By what it came, where its host tells that.
+    pub via: Option<Box<Via>>,
 }
 
 impl NewEvent {
@@ -256,6 +289,7 @@ impl NewEvent {
             attention: None,
             amends: None,
             control: None,
+            via: None,
         }
     }
 
@@ -270,6 +304,7 @@ impl NewEvent {
             attention: None,
             amends: None,
             control: Some(control),
+            via: None,
         }
     }
 
@@ -289,6 +324,7 @@ impl NewEvent {
             attention: None,
             amends: None,
             control: None,
+            via: None,
         }
     }
 
@@ -305,6 +341,12 @@ impl NewEvent {
     #[must_use]
     pub fn amending(self, of: impl Into<Arc<str>>, change: Change) -> Self {
         NewEvent { amends: Some(Amends { of: of.into(), change }), ..self }
+    }
+
+    /// The same event, as it came by a client and a path.
+    #[must_use]
+    pub fn by(self, via: Via) -> Self {
+        NewEvent { via: Some(Box::new(via)), ..self }
     }
 
     /// The same event, said in `conversation`.
@@ -399,6 +441,9 @@ pub struct Header {
     /// The command, for [`Priority::Control`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
+    /// By what it came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Box<Via>>,
 }
 
 impl Header {

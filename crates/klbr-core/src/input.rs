@@ -76,6 +76,14 @@ pub enum Input {
         /// How far it has come, and what it wants done.
         observed: Box<Observed>,
     },
+    /// The host has found out which model answers. Requests under way stay what they are; the next turn is made
+    /// with it.
+    ModelFound {
+        /// Its name at the provider.
+        model: Arc<str>,
+        /// Its context in tokens, reply included; as it was taken to be when it is none.
+        context_tokens: Option<u64>,
+    },
     /// The deadline that [`Agent::next_deadline`](crate::input) named has come.
     Deadline,
     /// The process began anew: the agent was restored, or is new.

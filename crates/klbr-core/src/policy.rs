@@ -39,6 +39,9 @@ pub enum Slot {
     /// Whether an attention item that was shown long enough stops waiting for a decision.
     #[serde(rename = "attention.age")]
     Age,
+    /// How a frame reads.
+    #[serde(rename = "frame.render")]
+    FrameRender,
     /// When an agent that yielded without a wait is woken.
     #[serde(rename = "turn.idle")]
     Idle,
@@ -48,6 +51,9 @@ pub enum Slot {
     /// How many steps a turn that has reached its limit may have.
     #[serde(rename = "turn.limits")]
     Limits,
+    /// What a new prefix says.
+    #[serde(rename = "context.blocks")]
+    ContextBlocks,
     /// Which model and effort a turn uses.
     #[serde(rename = "model.plan")]
     Plan,
@@ -80,9 +86,11 @@ impl Slot {
             Slot::Wake => "attention.wake",
             Slot::BatchDelay => "attention.batch_delay",
             Slot::Age => "attention.age",
+            Slot::FrameRender => "frame.render",
             Slot::Idle => "turn.idle",
             Slot::Nudge => "turn.nudge",
             Slot::Limits => "turn.limits",
+            Slot::ContextBlocks => "context.blocks",
             Slot::Plan => "model.plan",
             Slot::ActionReview => "action.review",
             Slot::DeliveryReview => "delivery.review",
@@ -102,7 +110,9 @@ impl Slot {
             | Slot::BatchDelay
             | Slot::Age
             | Slot::Idle => false,
-            Slot::Nudge
+            Slot::FrameRender
+            | Slot::ContextBlocks
+            | Slot::Nudge
             | Slot::Limits
             | Slot::Plan
             | Slot::ActionReview
@@ -123,6 +133,8 @@ impl Slot {
             | Slot::Wake
             | Slot::BatchDelay
             | Slot::Age
+            | Slot::FrameRender
+            | Slot::ContextBlocks
             | Slot::Idle
             | Slot::Nudge
             | Slot::Limits

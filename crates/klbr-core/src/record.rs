@@ -16,7 +16,7 @@ use crate::action::{Class, End, FrameContext, Sent};
 use crate::attention::{Decider, Response, Status};
 use crate::context::prefix::{Facts, Told};
 use crate::context::proof::Difference;
-use crate::event::{Conversation, Header, Priority};
+use crate::event::{Audience, Conversation, Header, Priority};
 use crate::hash::Hash;
 use crate::ids::{ActionId, Epoch, EventId, FrameId, Generation, Seq, StepId, TurnId};
 use crate::model::{AssistantMessage, Failure, Finish, Parameters, Usage};
@@ -468,34 +468,11 @@ pub struct Delivered {
     pub sent: Option<Box<Sent>>,
 }
 
-/// Someone who is spoken to: everyone in a conversation, or whoever a channel reaches.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Audience {
-    /// The channel's instance name; `local` for the operator.
-    pub channel: Arc<str>,
-    /// The conversation, by its channel's id; the whole channel when there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conversation: Option<Arc<str>>,
-}
-
 impl Delivered {
     /// Who was spoken to.
     pub fn audience(&self) -> Audience {
         let conversation = self.sent.as_ref().map(|sent| sent.conversation.id.clone());
         Audience { channel: self.channel.clone(), conversation }
-    }
-}
-
-impl Audience {
-    /// Whoever a channel reaches.
-    pub fn of_channel(channel: Arc<str>) -> Self {
-        Audience { channel, conversation: None }
-    }
-
-    /// Whether speaking to this one reaches `other`.
-    pub fn reaches(&self, other: &Audience) -> bool {
-        self.channel == other.channel
-            && (self.conversation.is_none() || self.conversation == other.conversation)
     }
 }
 

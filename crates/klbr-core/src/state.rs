@@ -18,12 +18,12 @@ use serde::{Deserialize, Serialize};
 use crate::action::{Class, Conversations, End, FrameContext};
 use crate::context::Hygiene;
 use crate::context::prefix::Prefix;
-use crate::event::Header;
+use crate::event::{Audience, Header};
 use crate::ids::{ActionId, Epoch, EventId, FrameId, Seq, StepId, TurnId};
 use crate::ledger::Ledger;
 use crate::model::Parameters;
 use crate::policy::{Bindings, NudgeKind};
-use crate::record::{Audience, Delivered, TurnCause};
+use crate::record::{Delivered, TurnCause};
 use crate::time::Timestamp;
 
 pub use apply::FoldError;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::End;
 use crate::attention::{Decider, Response, Status};
-use crate::event::{Priority, SourceKind};
+use crate::event::{Priority, SourceKind, Via};
 use crate::ids::{ActionId, Epoch, EventId, FrameId, Generation, Seq, StepId, TurnId};
 use crate::model::{Delta, Usage};
 use crate::policy::NudgeKind;
@@ -61,6 +61,9 @@ pub enum Happening {
         priority: Priority,
         /// What names it at its source.
         external_id: Arc<str>,
+        /// By what it came, where its host tells that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        via: Option<Box<Via>>,
     },
     /// Somebody decided about an attention item.
     Marked {
@@ -280,6 +283,7 @@ fn happening(record: &Record) -> Option<Happening> {
             instance: event.source.instance.clone(),
             priority: event.priority,
             external_id: event.external_id.clone(),
+            via: event.via.clone(),
         },
         Record::Consumed { event } => Happening::Consumed { event: *event },
         Record::Marked { item, status, action, note, decider } => Happening::Marked {

@@ -4,9 +4,9 @@
 use expect_test::{Expect, expect};
 use klbr_core::action::Outcome;
 use klbr_core::event::Priority;
-use klbr_core::input::Command;
+use klbr_core::input::{Command, Input};
 use klbr_core::model::{Failure, Finish, Message, RawCall, Request, Sampled, Usage};
-use klbr_core::record::{Record, Stamped};
+use klbr_core::record::{BreakCause, Record, Stamped};
 use klbr_core::state::Archive;
 use klbr_core::status::Activity;
 
@@ -246,6 +246,38 @@ fn the_context_that_a_refusal_tells_is_kept_to_from_then_on() {
         }
     }
     panic!("no summary was asked for");
+}
+
+#[test]
+fn a_context_that_is_found_out_late_is_kept_to_and_the_next_turn_names_its_model() {
+    let mut s = begun(|config| config.context_tokens = 1_000_000);
+    let end = [("local_send", r#"{"content":"so it goes"}"#), WAIT];
+    s.operator(&"a long story ".repeat(600));
+    let first = request(&s).unwrap();
+    let found = |context_tokens| Input::ModelFound { model: "found".into(), context_tokens };
+    s.handle(found(Some(4_096)));
+    // A size that no provider has teaches nothing.
+    s.handle(found(Some(3)));
+    assert_eq!((&*s.agent.status().model, s.agent.status().context_tokens), ("found", 4_096));
+    s.fails(Failure::Disconnected("gone".to_owned()));
+    s.pass(5);
+    assert_eq!(request(&s).unwrap(), first, "what was asked is asked again as it was");
+    s.says("", &end);
+    s.settle(Outcome::confirmed("Sent."));
+    s.operator("so?");
+    assert_eq!(&*request(&s).unwrap().model, "found");
+    s.says("", &end);
+    s.settle(Outcome::confirmed("Sent."));
+    assert!(s.agent.status().compacting, "what fitted before does not any more");
+    let causes: Vec<BreakCause> = s
+        .kept
+        .iter()
+        .filter_map(|stamped| match &stamped.record {
+            Record::PrefixMade { cause, .. } => Some(*cause),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(causes, [BreakCause::First, BreakCause::Model]);
 }
 
 #[test]

@@ -50,6 +50,7 @@ fn a_note_says_what_changed_in_a_fixed_order() {
         plan: "1. think".to_owned(),
         memory: Vec::new(),
         personality: "dry".to_owned(),
+        environment: "Project: app".to_owned(),
         instructions: pairs(&[
             ("~/AGENTS.md", "own, new"),
             ("AGENTS.md", "same"),
@@ -74,6 +75,9 @@ fn a_note_says_what_changed_in_a_fixed_order() {
 
             The person changed what is remembered; it is now:
             (none)
+
+            Where you work changed; it is now:
+            Project: app
 
             ~/AGENTS.md changed; it now reads:
             own, new

@@ -91,6 +91,42 @@ fn a_mode_and_a_file_that_change_are_a_note_and_no_new_prefix() {
 }
 
 #[test]
+fn where_the_agent_works_is_in_the_prompt_and_another_place_is_a_note() {
+    shows(
+        |s| {
+            s.facts.environment = "Project: app (paths are relative to its root)".to_owned();
+            frame(s, "hi");
+            let system = &prefixes(s)[0].1;
+            assert!(
+                system.ends_with("# Environment\n\nProject: app (paths are relative to its root)"),
+                "{system}"
+            );
+            s.facts.environment = "Project: web (paths are relative to its root)".to_owned();
+            let second = frame(s, "and now?");
+            s.facts.environment.clear();
+            let third = frame(s, "still?");
+            assert_eq!(prefixes(s).len(), 1);
+            vec![second, third]
+        },
+        expect![[r#"
+            <operator id="E2" time="2025-11-05T00:00:00Z">
+            and now?
+            </operator>
+            <session-note>
+            Where you work changed; it is now:
+            Project: web (paths are relative to its root)
+            </session-note>
+            <operator id="E3" time="2025-11-05T00:00:00Z">
+            still?
+            </operator>
+            <session-note>
+            Where you work changed; it is now:
+            (none)
+            </session-note>"#]],
+    );
+}
+
+#[test]
 fn what_was_told_survives_a_crash_and_is_told_again_by_the_prefix_after_a_summary() {
     shows(
         |s| {

@@ -91,6 +91,56 @@ async fn a_message_is_answered_and_what_was_missed_is_still_there() {
 }
 
 #[tokio::test]
+async fn updates_end_with_the_agent_whoever_holds_a_handle() {
+    let world = World::new([]);
+    let agent = world.start().await;
+    let handle = agent.handle().clone();
+    let mut updates = handle.updates(None).await.unwrap();
+    handle.say("one", "hi").await.unwrap();
+    let watching = tokio::spawn({
+        let handle = handle.clone();
+        async move { handle.stopped().await }
+    });
+    agent.shutdown().await;
+    let rest = async { while updates.next().await.unwrap().is_some() {} };
+    tokio::time::timeout(WATCHDOG, rest).await.expect("they end");
+    tokio::time::timeout(WATCHDOG, watching).await.expect("the end is told").unwrap();
+    tokio::time::timeout(WATCHDOG, handle.stopped()).await.expect("it is told later too");
+
+    let mut late = handle.updates(Some(Seq(0))).await.unwrap();
+    let first = late.next().await.unwrap().expect("what happened is still there");
+    assert!(matches!(first.happening, Happening::Admitted { .. }), "{first:?}");
+    let rest = async { while late.next().await.unwrap().is_some() {} };
+    tokio::time::timeout(WATCHDOG, rest).await.expect("nothing more comes");
+    assert!(matches!(handle.say("two", "hi?").await, Err(AdmitError::Stopped)));
+}
+
+#[tokio::test]
+async fn what_is_admitted_together_keeps_its_order() {
+    let world = World::new([]);
+    let agent = world.start().await;
+    let source = Source::new(SourceKind::Channel, "chat");
+    let event = |n: usize| {
+        NewEvent::external(source.clone(), format!("msg:{n}"), Priority::Ambient, Body::text("words"))
+    };
+    let nameless = NewEvent { external_id: "".into(), ..event(0) };
+    // More than fits into one turn of the scheduler, and than one commit takes of requests.
+    let mut events: Vec<NewEvent> = (1..=3_000).map(event).collect();
+    events.insert(1, nameless);
+    events.push(event(7));
+    let answers = agent.handle().admit_all(events).await;
+    let place = |at: usize| answers[at].as_ref().map(|admission| (admission.event.0, admission.repeated));
+    assert_eq!(place(0).unwrap(), (1, false));
+    assert!(matches!(answers[1], Err(AdmitError::Invalid(_))), "{:?}", answers[1]);
+    for n in 2..=3_000 {
+        assert_eq!(place(n).unwrap(), (n as u64, false));
+    }
+    assert_eq!(place(3_001).unwrap(), (7, true));
+    assert!(agent.handle().admit_all(Vec::new()).await.is_empty());
+    agent.shutdown().await;
+}
+
+#[tokio::test]
 async fn an_operator_drops_a_stalled_stream_and_nothing_of_it_is_delivered() {
     let world = World::new([
         Scripted::Stalls("a secret thought".to_owned()),

@@ -12,8 +12,8 @@ use crate::backoff::Backoff;
 use crate::discord::Inner;
 use crate::http::{Failure, PAGE, Page};
 use crate::id::ChannelId;
-use crate::intake::is_private;
-use crate::pump::{Stopped, admit_fetched};
+use crate::intake::{Heard, Offer, is_private};
+use crate::pump::{Stopped, offer};
 
 /// How long one page may take, rate limits included.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -88,11 +88,12 @@ async fn catch_up(inner: &Inner, handle: &AgentHandle, channel: ChannelId) -> Re
         };
         let last = fetched.messages.last().map(|message| message.id);
         count += fetched.messages.len();
-        let heard = {
+        let heard: Vec<Heard> = {
             let (mut world, intake) = (inner.world(), inner.intake());
             fetched.messages.iter().map(|message| intake.message(&mut world, message)).collect()
         };
-        match admit_fetched(handle, heard).await {
+        let offers: Vec<&Offer> = heard.iter().flat_map(|heard| &heard.offers).collect();
+        match offer(handle, &offers).await {
             Ok(()) => {}
             Err(AdmitError::Stopped) => return Err(Stopped),
             Err(error) => {

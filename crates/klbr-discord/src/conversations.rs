@@ -1,17 +1,20 @@
 //! The conversations that the adapter knows, as its clients are shown them.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::id::ChannelId;
 use crate::world::{Place, World};
 
 /// One place where something was heard. Names are people's text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KnownConversation {
     /// The id of its channel, which is also the conversation's id in the core.
     pub id: String,
     /// `dm`, `group dm`, `guild` or `thread`.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// Its name; the other person's, for a direct message.
     pub name: Option<String>,
     /// The name of the channel that a thread belongs to.
@@ -39,7 +42,7 @@ pub(crate) fn conversation(world: &World, channel: ChannelId, place: &Place) -> 
     let parent = place.parent.filter(|_| place.kind == crate::payload::Kind::Thread);
     KnownConversation {
         id: channel.to_string(),
-        kind: place.kind.as_str(),
+        kind: place.kind.as_str().into(),
         name: place.name.clone(),
         parent: parent.and_then(|parent| world.place(parent)?.name.clone()),
         guild: place.guild.and_then(|guild| world.guild(guild)).map(str::to_owned),

@@ -146,7 +146,7 @@ impl Discord {
                 inner.introduce().await?;
                 gateway::plan(inner).await
             } => plan?,
-            () = stopped(&handle) => return Ok(()),
+            () = handle.stopped() => return Ok(()),
         };
         let (items, queue) = mpsc::channel(pump::QUEUE);
         // What an earlier process has left open is fetched first.
@@ -158,7 +158,7 @@ impl Discord {
             pump::Stopped = Box::pin(catchup::run(inner, &handle)) => Ok(()),
             () = pump::keep(inner) => Ok(()),
             () = Box::pin(typing::run(inner, &handle)) => Ok(()),
-            () = stopped(&handle) => Ok(()),
+            () = handle.stopped() => Ok(()),
         };
         pump::keep_now(inner).await;
         Ok(result?)
@@ -180,15 +180,6 @@ impl Discord {
     pub async fn conversations(&self) -> Result<Vec<KnownConversation>, StoreError> {
         self.0.load().await?;
         Ok(conversations::known(&self.0.world()))
-    }
-}
-
-/// Returns when the agent has stopped.
-async fn stopped(handle: &AgentHandle) {
-    /// How often the agent is asked whether it still lives, should nothing else say so.
-    const EVERY: Duration = Duration::from_secs(1);
-    while handle.status().await.is_ok() {
-        tokio::time::sleep(EVERY).await;
     }
 }
 

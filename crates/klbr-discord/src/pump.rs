@@ -3,25 +3,23 @@
 //! Owns the queue between the gateway and admission, and everything that moves a cursor: only what was admitted, or let
 //! pass, is passed. Refuses to hold the gateway up: a full queue is the gateway's to deal with.
 
-use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt;
-use futures_util::stream::FuturesOrdered;
-use klbr_core::event::EventKey;
+use klbr_core::event::{EventKey, NewEvent};
 use klbr_core::runtime::{AdmitError, AgentHandle};
 use tokio::sync::mpsc;
-use tokio::task::unconstrained;
 use tokio::time::sleep;
 
 use crate::backoff::Backoff;
 use crate::discord::Inner;
 use crate::intake::{Heard, Offer};
 use crate::kept::Session;
+use crate::world::World;
 
 /// Dispatches that wait for admission, at most.
 pub(crate) const QUEUE: usize = 4_096;
-/// Dispatches that are being admitted at once.
+/// Dispatches that are admitted at once, at most.
 const AT_ONCE: usize = 512;
 /// How long changes are gathered before they are kept.
 const GATHER: Duration = Duration::from_millis(300);
@@ -48,83 +46,69 @@ pub(crate) struct Stopped;
 
 /// Admits what comes, until the agent stops or nothing more can come.
 pub(crate) async fn run(inner: &Inner, handle: &AgentHandle, mut items: mpsc::Receiver<Item>) -> Stopped {
-    let mut under_way = FuturesOrdered::new();
-    let mut is_over = false;
-    while !(is_over && under_way.is_empty()) {
-        tokio::select! {
-            item = items.recv(), if !is_over && under_way.len() < AT_ONCE => match item {
-                Some(item) if must_wait(&item) => {
-                    // It is judged by what was admitted before it, so that has to be over.
-                    while let Some((item, result)) = under_way.next().await {
-                        if settle(inner, handle, item, result).await.is_err() {
-                            return Stopped;
-                        }
-                    }
-                    let result = admit(inner, handle, &item).await;
-                    if settle(inner, handle, item, result).await.is_err() {
-                        return Stopped;
-                    }
-                }
-                Some(item) => under_way.push_back(async move {
-                    let result = admit(inner, handle, &item).await;
-                    (item, result)
-                }),
-                None => is_over = true,
-            },
-            Some((item, result)) = under_way.next() => {
-                if settle(inner, handle, item, result).await.is_err() {
-                    return Stopped;
-                }
-            }
+    let mut batch = Vec::new();
+    // What comes while one batch becomes durable is the next one.
+    while items.recv_many(&mut batch, AT_ONCE).await > 0 {
+        if admit(inner, handle, &batch).await.is_err() {
+            return Stopped;
         }
+        let mut world = inner.world();
+        batch.drain(..).for_each(|item| pass(inner, &mut world, item));
+        drop(world);
+        inner.changes.notify_one();
     }
     Stopped
 }
 
-/// Admits what was fetched, in order; returns once it is durable.
-pub(crate) async fn admit_fetched(handle: &AgentHandle, heard: Vec<Heard>) -> Result<(), AdmitError> {
-    let mut left: VecDeque<Heard> = heard.into();
-    let mut under_way = FuturesOrdered::new();
+/// Makes what was heard durable, however long the store fails.
+async fn admit(inner: &Inner, handle: &AgentHandle, batch: &[Item]) -> Result<(), Stopped> {
+    let heard = || {
+        batch.iter().filter_map(|item| match &item.what {
+            What::Heard(heard) => Some(heard),
+            What::Began(_) => None,
+        })
+    };
+    let offers: Vec<&Offer> = heard().flat_map(|heard| &heard.offers).collect();
+    let mut backoff = Backoff::default();
     loop {
-        while under_way.len() < AT_ONCE
-            && let Some(heard) = left.pop_front()
-        {
-            under_way.push_back(async move { offer_all(handle, &heard.offers).await });
-        }
-        match under_way.next().await {
-            Some(result) => result?,
-            None => return Ok(()),
-        }
-    }
-}
-
-fn must_wait(item: &Item) -> bool {
-    match &item.what {
-        What::Began(_) => true,
-        What::Heard(heard) => heard.offers.iter().any(|offer| offer.only_after.is_some()),
-    }
-}
-
-async fn admit(inner: &Inner, handle: &AgentHandle, item: &Item) -> Result<(), AdmitError> {
-    match &item.what {
-        What::Began(_) => Ok(()),
-        What::Heard(heard) => {
-            // What is said next in a place that only this process knows of would be missed after a crash.
-            if let Some((channel, _)) = heard.passes.filter(|_| !heard.offers.is_empty())
-                && inner.world().is_fresh(channel)
-                && !keep_now(inner).await
-                && inner.world().is_fresh(channel)
-            {
-                return Err(AdmitError::Store("a new conversation could not be kept".to_owned()));
+        let admitted = match keep_new_places(inner, heard()).await {
+            Ok(()) => offer(handle, &offers).await,
+            Err(error) => Err(error),
+        };
+        match admitted {
+            Ok(()) => return Ok(()),
+            Err(AdmitError::Stopped) => return Err(Stopped),
+            Err(error) => {
+                tracing::warn!(%error, "what Discord told could not be made durable: trying again");
+                sleep(backoff.next()).await;
             }
-            offer_all(handle, &heard.offers).await
         }
     }
 }
 
-async fn offer_all(handle: &AgentHandle, offers: &[Offer]) -> Result<(), AdmitError> {
+/// Keeps the conversations in which something is heard first: what is said next in a place that only this process
+/// knows of would be missed after a crash.
+async fn keep_new_places(inner: &Inner, heard: impl Iterator<Item = &Heard>) -> Result<(), AdmitError> {
+    let spoken = heard.filter(|heard| !heard.offers.is_empty()).filter_map(|heard| heard.passes);
+    let channels: Vec<_> = spoken.map(|(channel, _)| channel).collect();
+    let is_fresh = || {
+        let world = inner.world();
+        channels.iter().any(|channel| world.is_fresh(*channel))
+    };
+    match is_fresh() && !keep_now(inner).await && is_fresh() {
+        true => Err(AdmitError::Store("a new conversation could not be kept".to_owned())),
+        false => Ok(()),
+    }
+}
+
+/// Admits everything in its order; returns once it is durable. What an earlier try has admitted already is known by
+/// its name.
+pub(crate) async fn offer(handle: &AgentHandle, offers: &[&Offer]) -> Result<(), AdmitError> {
+    let mut events = Vec::new();
     for offer in offers {
         if let Some(older) = &offer.only_after {
+            // It is judged by what was admitted before it, so that has to be over.
+            admit_all(handle, std::mem::take(&mut events)).await?;
             let key = EventKey { instance: offer.event.source.instance.clone(), external_id: older.clone() };
             let known = handle.store().find(handle.agent(), &[key]).await;
             let known = known.map_err(|error| AdmitError::Store(error.to_string()))?;
@@ -132,12 +116,19 @@ async fn offer_all(handle: &AgentHandle, offers: &[Offer]) -> Result<(), AdmitEr
                 continue;
             }
         }
-        // Without this, what is offered at once may be deferred by the runtime and then go in the other order.
-        match unconstrained(handle.admit(offer.event.clone())).await {
+        events.push(offer.event.clone());
+    }
+    admit_all(handle, events).await
+}
+
+async fn admit_all(handle: &AgentHandle, events: Vec<NewEvent>) -> Result<(), AdmitError> {
+    let names: Vec<Arc<str>> = events.iter().map(|event| event.external_id.clone()).collect();
+    for (answer, external_id) in handle.admit_all(events).await.into_iter().zip(names) {
+        match answer {
             Ok(_) => {}
             Err(AdmitError::Invalid(error)) => {
                 // It would be refused each time it is offered.
-                tracing::error!(external_id = %offer.event.external_id, %error, "an event no agent can take");
+                tracing::error!(%external_id, %error, "an event no agent can take");
             }
             Err(error) => return Err(error),
         }
@@ -145,23 +136,8 @@ async fn offer_all(handle: &AgentHandle, offers: &[Offer]) -> Result<(), AdmitEr
     Ok(())
 }
 
-/// Brings one item to its end, however long the store fails, and moves the cursors over it.
-async fn settle(
-    inner: &Inner,
-    handle: &AgentHandle,
-    item: Item,
-    mut result: Result<(), AdmitError>,
-) -> Result<(), Stopped> {
-    let mut backoff = Backoff::default();
-    while let Err(error) = result {
-        if matches!(error, AdmitError::Stopped) {
-            return Err(Stopped);
-        }
-        tracing::warn!(%error, "what Discord told could not be made durable: trying again");
-        sleep(backoff.next()).await;
-        result = admit(inner, handle, &item).await;
-    }
-    let mut world = inner.world();
+/// Moves the cursors over what is durable now.
+fn pass(inner: &Inner, world: &mut World, item: Item) {
     match item.what {
         What::Began(session) => {
             world.begin(item.shard, session);
@@ -174,9 +150,6 @@ async fn settle(
         }
     }
     world.admitted(item.shard, item.sequence);
-    drop(world);
-    inner.changes.notify_one();
-    Ok(())
 }
 
 /// Keeps what has changed, a little later than it did: what is lost with the process is only told or fetched again.

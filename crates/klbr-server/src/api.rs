@@ -18,6 +18,10 @@ use serde::{Deserialize, Serialize};
 /// The header that names a request, so that a repeat is known as one. Visible ASCII, at most 200 bytes.
 pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
+/// The header in which a client says what it calls itself, for the record; `User-Agent` is looked at where it is
+/// absent. Visible ASCII and blanks, at most 100 bytes: more is cut off, and anything else becomes `?`.
+pub const CLIENT: &str = "x-klbr-client";
+
 /// Says something to the agent as its operator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -310,44 +314,21 @@ pub struct Conversations {
     pub conversations: Vec<Conversation>,
 }
 
-/// One place where something was heard on Discord. Names are people's text.
+/// One place where something was heard on Discord, by the name that the agent has for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Conversation {
     /// Its alias, by which the agent knows it.
     pub alias: Option<Arc<str>>,
-    /// Its channel's id.
-    pub id: String,
-    /// `dm`, `group dm`, `guild` or `thread`.
-    pub kind: String,
-    /// Its name; the other person's, for a direct message.
-    pub name: Option<String>,
-    /// The name of the channel that a thread belongs to.
-    pub parent: Option<String>,
-    /// The guild's name.
-    pub guild: Option<String>,
-    /// The newest message that anyone has written there, as far as is known.
-    pub latest: Option<String>,
-    /// When something that was heard there was last said, RFC 3339 in UTC.
-    pub last_activity: Option<String>,
-    /// Whether messages there may have been missed and are still being fetched.
-    pub is_behind: bool,
+    /// What the adapter knows of it.
+    #[serde(flatten)]
+    pub known: KnownConversation,
 }
 
 impl Conversation {
     /// A conversation as the adapter knows it, with the alias that the agent knows it by.
     pub fn new(known: KnownConversation, instance: &str, aliases: &klbr_core::action::Conversations) -> Self {
         let id = klbr_core::event::Conversation { instance: instance.into(), id: known.id.as_str().into() };
-        Conversation {
-            alias: aliases.alias(&id).cloned(),
-            id: known.id,
-            kind: known.kind.to_owned(),
-            name: known.name,
-            parent: known.parent,
-            guild: known.guild,
-            latest: known.latest,
-            last_activity: known.last_activity,
-            is_behind: known.is_behind,
-        }
+        Conversation { alias: aliases.alias(&id).cloned(), known }
     }
 }
 
@@ -507,5 +488,27 @@ impl Address {
     /// The address as the API's root, such as `http://127.0.0.1:4711`.
     pub fn root(&self) -> String {
         format!("http://{}", self.addr)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::Conversation;
+
+    #[test]
+    fn a_conversation_is_what_the_adapter_knows_and_its_alias_in_one_object() {
+        let told: Value = json!({
+            "alias": "d1", "id": "7", "kind": "group dm", "name": null, "parent": null, "guild": null,
+            "latest": "msg:9", "last_activity": null, "is_behind": true,
+        });
+        let read: Conversation = serde_json::from_value(told.clone()).unwrap();
+        assert_eq!((&*read.known.kind, read.known.is_behind), ("group dm", true));
+        assert_eq!(serde_json::to_value(&read).unwrap(), told);
+        let schema = schemars::schema_for!(Conversation);
+        for field in told.as_object().unwrap().keys() {
+            assert!(schema.get("properties").unwrap().get(field).is_some(), "{field} is not described");
+        }
     }
 }

@@ -7,6 +7,7 @@ mod discord;
 mod file;
 mod layers;
 mod model;
+mod workspace;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -42,6 +43,8 @@ pub struct Config {
     pub discord: Option<klbr_discord::Settings>,
     /// Whether the agent may run command lines.
     pub process_tool: bool,
+    /// Where the agent works, if anywhere: what its prompt tells of a place, and where its processes begin.
+    pub workspace: Option<WorkspaceConfig>,
     /// The code that the agent may work on, if any.
     pub code: Option<CodeConfig>,
     /// How a process is started in which hard files are parsed; without it they are parsed in the daemon's own.
@@ -69,6 +72,16 @@ pub struct AgentConfig {
     pub max_output_tokens: Option<u32>,
     /// Whether each reply has to call something.
     pub tool_choice: ToolChoice,
+}
+
+/// The folder that an agent works in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkspaceConfig {
+    /// The folder; relative to the home where it is relative. Instruction files (`AGENTS.md`, else `CLAUDE.md`) are
+    /// read from here down to where work starts.
+    pub root: PathBuf,
+    /// Where work starts: the root, or a folder below it.
+    pub start: PathBuf,
 }
 
 /// The code that an agent works on.
@@ -166,6 +179,7 @@ impl Config {
             server: ServerChoice::Discover(klbr_llm::discovery::usual_candidates()),
             discord: None,
             process_tool: false,
+            workspace: None,
             code: None,
             parser: None,
             secret_variables: Vec::new(),
@@ -184,7 +198,8 @@ impl Config {
         layers.set(LISTEN, &mut config.listen, "an address like 127.0.0.1:4711")?;
         layers.set(ALLOW_REMOTE, &mut config.allow_remote, "true or false")?;
         layers.set(PROCESS_TOOL, &mut config.process_tool, "true or false")?;
-        config.code = code(home, &layers)?;
+        config.code = workspace::code(home, &layers)?;
+        config.workspace = workspace::workspace(home, &layers, config.code.as_ref())?;
         if let Some(hosts) = layers.get(HOSTS) {
             config.hosts = hosts.text.split(',').map(|host| host.trim().to_owned()).collect();
             config.hosts.retain(|host| !host.is_empty());
@@ -205,22 +220,6 @@ impl Config {
             config.server = ServerChoice::At(Box::new(server));
         }
         Ok(config)
-    }
-}
-
-/// The code that is named, unless it is switched off.
-fn code(home: &Path, layers: &Layers<'_>) -> Result<Option<CodeConfig>, ConfigError> {
-    let (mut enabled, mut write) = (true, false);
-    layers.set(CODE_ENABLED, &mut enabled, "true or false")?;
-    layers.set(CODE_WRITE, &mut write, "true or false")?;
-    let Some(root) = layers.get(CODE_ROOT).filter(|_| enabled) else { return Ok(None) };
-    let path = home.join(root.text.trim());
-    match path.is_dir() && !root.text.trim().is_empty() {
-        true => Ok(Some(CodeConfig { root: path, write })),
-        false => Err(ConfigError::Value {
-            origin: root.origin,
-            problem: format!("expected a folder of code, and there is none at {}", path.display()),
-        }),
     }
 }
 
@@ -262,6 +261,10 @@ pub(crate) const DISCORD_TOKEN_ENV: &str = "KLBR_DISCORD_TOKEN_ENV";
 pub(crate) const DISCORD_TOKEN_FILE: &str = "KLBR_DISCORD_TOKEN_FILE";
 /// Whether the agent may run command lines; only in `klbr.toml`.
 pub(crate) const PROCESS_TOOL: &str = "KLBR_PROCESS_TOOL";
+/// The folder that the agent works in.
+pub const WORKSPACE_ROOT: &str = "KLBR_WORKSPACE_ROOT";
+/// Where in it work starts; relative to it.
+pub const WORKSPACE_START: &str = "KLBR_WORKSPACE_START";
 /// The folder of code that the agent may work on.
 pub const CODE_ROOT: &str = "KLBR_CODE_ROOT";
 /// Whether it has the actions for that; only in `klbr.toml`.

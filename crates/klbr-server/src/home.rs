@@ -45,7 +45,7 @@ impl Home {
         self.dir.join("token")
     }
 
-    /// What belongs to one agent; where its processes begin.
+    /// What belongs to one agent; where its processes begin when it has no folder to work in.
     pub fn agent(&self, name: &AgentName) -> PathBuf {
         self.dir.join("agents").join(name.as_str())
     }

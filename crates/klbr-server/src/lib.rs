@@ -26,6 +26,7 @@ mod metrics;
 mod model;
 pub mod pause;
 pub mod process;
+mod workspace;
 
 pub use config::{Config, ConfigError};
 pub use daemon::{Daemon, Running, StartError, whole_story};

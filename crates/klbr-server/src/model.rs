@@ -1,8 +1,8 @@
 //! The model that may not be there yet.
 //!
 //! Owns the choice of a server and a model, also while none is known: each sampling then looks again, so
-//! that the core's own retries are the retries of the search. Refuses to change its mind: a server that was
-//! found stays in use.
+//! that the core's own retries are the retries of the search. Asks again for what a server did not tell at first.
+//! Refuses to change its mind: a server that was found stays in use.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use klbr_core::model::{Failure, Request};
 use klbr_core::runtime::model::{Model, Reply};
 use klbr_llm::discovery::{self, Candidate};
 use klbr_llm::{ConfigError, Provider};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, Notify, watch};
 
 use crate::api::{ModelServer, ModelStatus, Models, OfferedModel};
 use crate::config::ServerChoice;
@@ -40,6 +40,8 @@ struct Inner {
     found: watch::Sender<Result<InUse, Absence>>,
     /// Held while looking, so that only one looks.
     looking: Mutex<()>,
+    /// A server has begun to answer.
+    answered: Notify,
 }
 
 enum Servers {
@@ -53,6 +55,8 @@ pub(crate) struct InUse {
     provider: Provider,
     pub(crate) model: Arc<str>,
     pub(crate) context_tokens: Option<u64>,
+    /// Whether the server was not there yet to tell the size of the context.
+    is_silent: bool,
 }
 
 /// Why no server is in use.
@@ -90,7 +94,14 @@ impl LateModel {
         };
         let not_yet = Absence { why: "no model server has been looked for yet".into(), hint: HINT_NONE };
         let found = watch::Sender::new(Err(not_yet));
-        Ok(LateModel(Arc::new(Inner { servers, wanted, asks_context, found, looking: Mutex::new(()) })))
+        Ok(LateModel(Arc::new(Inner {
+            servers,
+            wanted,
+            asks_context,
+            found,
+            looking: Mutex::new(()),
+            answered: Notify::new(),
+        })))
     }
 
     /// The server in use; looks for one when there is none. Takes at most about a second.
@@ -121,11 +132,30 @@ impl LateModel {
         result
     }
 
-    /// Looks again and again until a server is found.
-    pub(crate) async fn keep_looking(&self) {
-        while self.find().await.is_err() {
-            tokio::time::sleep(PAUSE).await;
+    /// Looks again and again until a server is found that has said what it has to say; answers with it, the size of
+    /// the context only where it had to be asked for.
+    pub(crate) async fn settled(&self) -> InUse {
+        loop {
+            if let Ok(in_use) = self.find().await {
+                let in_use = if in_use.is_silent { self.ask_again(in_use).await } else { in_use };
+                if !in_use.is_silent {
+                    let told = in_use.context_tokens.filter(|_| self.0.asks_context);
+                    return InUse { context_tokens: told, ..in_use };
+                }
+            }
+            // A server that answers a request ends the pause.
+            let _ = tokio::time::timeout(PAUSE, self.0.answered.notified()).await;
         }
+    }
+
+    /// Asks a server for the size of the context that it did not tell before.
+    async fn ask_again(&self, in_use: InUse) -> InUse {
+        let Some(told) = told_context(&in_use.provider, &in_use.model).await else { return in_use };
+        let in_use = InUse { context_tokens: told, is_silent: false, ..in_use };
+        tracing::info!(model = %in_use.model, context_tokens = told, "the model server tells its context");
+        // What was there before is the same without it.
+        let _ = self.0.found.send_replace(Ok(in_use.clone()));
+        in_use
     }
 
     async fn look_at(&self, provider: &Provider) -> Result<InUse, Absence> {
@@ -135,11 +165,16 @@ impl LateModel {
             hint: HINT_SILENT,
         };
         if let Some(model) = &self.0.wanted {
-            let context_tokens = match self.0.asks_context {
-                true => within(provider.context_length(model)).await.ok().and_then(Result::ok).flatten(),
-                false => None,
+            let told = match self.0.asks_context {
+                true => told_context(provider, model).await,
+                false => Some(None),
             };
-            return Ok(InUse { provider: provider.clone(), model: model.as_str().into(), context_tokens });
+            return Ok(InUse {
+                provider: provider.clone(),
+                model: model.as_str().into(),
+                context_tokens: told.flatten(),
+                is_silent: told.is_none(),
+            });
         }
         let offered = match within(provider.list_models()).await {
             Ok(Ok(offered)) => offered,
@@ -151,6 +186,7 @@ impl LateModel {
                 provider: provider.clone(),
                 model: first.id.into(),
                 context_tokens: first.context_length,
+                is_silent: false,
             }),
             None => Err(Absence { why: format!("{url} offers no model"), hint: HINT_SILENT }),
         }
@@ -171,7 +207,12 @@ impl LateModel {
             (Some((base_url, model)), _) => {
                 let provider = Provider::new(klbr_llm::Config::new(base_url))
                     .map_err(|error| absent(error.to_string(), HINT_NONE))?;
-                Ok(InUse { provider, model: model.id.into(), context_tokens: model.context_length })
+                Ok(InUse {
+                    provider,
+                    model: model.id.into(),
+                    context_tokens: model.context_length,
+                    is_silent: false,
+                })
             }
             (None, Some(wanted)) if is_any => {
                 Err(absent(format!("no model server on this machine offers {wanted:?}"), HINT_MODEL))
@@ -215,6 +256,27 @@ impl LateModel {
     }
 }
 
+/// The context of a model, as its server tells it; none inside when it does not tell, none at all when it is not
+/// there to be asked.
+async fn told_context(provider: &Provider, model: &str) -> Option<Option<u64>> {
+    match within(provider.context_length(model)).await {
+        Ok(Ok(told)) => Some(told),
+        Ok(Err(
+            Failure::Malformed(_)
+            | Failure::Unauthorized { .. }
+            | Failure::Refused { .. }
+            | Failure::ContextOverflow { .. },
+        )) => Some(None),
+        Ok(Err(
+            Failure::Disconnected(_)
+            | Failure::Stalled(_)
+            | Failure::RateLimited { .. }
+            | Failure::Provider { .. },
+        ))
+        | Err(_) => None,
+    }
+}
+
 async fn within<T>(work: impl Future<Output = T>) -> Result<T, tokio::time::error::Elapsed> {
     tokio::time::timeout(PATIENCE, work).await
 }
@@ -226,6 +288,8 @@ impl Model for LateModel {
         if &*request.model == LATE {
             request.model = in_use.model;
         }
-        in_use.provider.sample(request).await
+        let reply = in_use.provider.sample(request).await?;
+        self.0.answered.notify_one();
+        Ok(reply)
     }
 }

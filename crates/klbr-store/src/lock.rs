@@ -18,8 +18,16 @@ const NAME: &str = "lock";
 /// left behind by a killed process is in nobody's way.
 #[derive(Debug)]
 pub struct HomeLock {
-    _file: File,
+    file: File,
     holder: Holder,
+}
+
+impl Drop for HomeLock {
+    fn drop(&mut self) {
+        // Closing the file gives the lock up only once no copy of it is open, and a child that is just being
+        // started has one. A lock that cannot be given up goes with the last copy.
+        let _ = self.file.unlock();
+    }
 }
 
 /// Who holds a home.
@@ -94,7 +102,7 @@ impl HomeLock {
             program: program.to_owned(),
         };
         write(&mut file, &holder).map_err(unavailable)?;
-        Ok(HomeLock { _file: file, holder })
+        Ok(HomeLock { file, holder })
     }
 
     /// What this lock says about its holder.
@@ -132,6 +140,16 @@ mod tests {
         assert!(said.contains(&process), "{said}");
         drop(lock);
         HomeLock::acquire(home.path(), "klbr").unwrap();
+    }
+
+    #[test]
+    fn a_copy_of_the_file_in_a_child_that_is_being_started_keeps_no_lock() {
+        let home = tempfile::tempdir().unwrap();
+        let lock = HomeLock::acquire(home.path(), "klbrd").unwrap();
+        let copy = lock.file.try_clone().unwrap();
+        drop(lock);
+        HomeLock::acquire(home.path(), "klbrd").unwrap();
+        drop(copy);
     }
 
     #[test]

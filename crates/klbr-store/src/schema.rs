@@ -32,6 +32,14 @@ pub enum OpenError {
         /// What is wrong with it.
         what: String,
     },
+    /// The file is damaged. It was only to be read, and is where it was.
+    #[error("{} is damaged ({what})", path.display())]
+    Unsound {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
     /// There is no store, but one was set aside here, damaged or being replaced: an empty one must not take its
     /// place unasked.
     #[error(
@@ -114,8 +122,12 @@ pub(crate) fn open(path: &Path, options: Options, migrations: &[&str]) -> Result
     });
     let (mut conn, application, version, tables) = match opened {
         Ok(opened) => opened,
-        Err(error) if is_damage(&error) && options.access == Access::Write => {
-            return Err(set_aside(path, error.to_string()));
+        Err(error) if is_damage(&error) => {
+            let what = error.to_string();
+            return Err(match options.access {
+                Access::Write => set_aside(path, what),
+                Access::Read => OpenError::Unsound { path: path.into(), what },
+            });
         }
         Err(error) => return Err(unavailable(path, error)),
     };

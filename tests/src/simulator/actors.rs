@@ -1,11 +1,15 @@
 //! Who acts in the simulated world: people, the operator, and a model that is tame or wild.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use fastrand::Rng;
 use klbr_core::attention::{Mark, Status};
 use klbr_core::event::{Body, Bucket, Change, Control, NewEvent, Priority, Source, SourceKind};
-use klbr_core::ids::ActionId;
+use klbr_core::ids::{ActionId, Seq};
 use klbr_core::model::{Finish, RawCall, Request, Sampled, Usage};
-use klbr_core::policy::{Activation, Slot};
+use klbr_core::policy::{Activation, HostCommand, Observed, Slot};
+use klbr_core::time::Timestamp;
 
 use super::world::CANARY;
 
@@ -67,6 +71,22 @@ pub(super) fn outside(which: u8, n: u64) -> NewEvent {
         215..220 => message(format!("react:{n}")).amending(older, Change::Reacted),
         _ => message(format!("msg:{n}")),
     }
+}
+
+/// What an observer reports: through a record that there is, was, or is not yet.
+pub(super) fn report(choice: u64, newest: Seq, now: Timestamp) -> Observed {
+    let text: Arc<str> = format!("observed {choice}").into();
+    let commands = match choice % 5 {
+        0 => vec![HostCommand::Admit { text, priority: Priority::Ambient }],
+        1 => vec![HostCommand::Schedule { at: now + Duration::from_millis(choice % 60_000), text }],
+        2 => {
+            let item = format!("msg:{}", choice % 60).into();
+            vec![HostCommand::Mark(Box::new(Mark { item, status: Status::Seen, action: None, note: None }))]
+        }
+        _ => Vec::new(),
+    };
+    let through = Seq((newest.0 + 2).saturating_sub(choice % 9));
+    Observed { observer: "tidy".into(), through, commands, gave_up: None }
 }
 
 /// A model that does what it should: says something where it is asked to, then waits.

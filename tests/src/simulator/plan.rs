@@ -17,6 +17,8 @@ pub enum Op {
     Piece(u64),
     /// A command that was superseded is answered all the same.
     Late(u64),
+    /// An observer reports, through some record and with some wishes.
+    Report(u64),
     /// Time goes on, in milliseconds.
     Pass(u32),
     /// Time goes on to what is due next.
@@ -58,7 +60,8 @@ fn op(rng: &mut Rng) -> Op {
         24..62 => Op::Answer(rng.u64(..)),
         62..68 => Op::Piece(rng.u64(..)),
         68..71 => Op::Late(rng.u64(..)),
-        71..80 => Op::Pass(rng.u32(0..20_000)),
+        71..73 => Op::Report(rng.u64(..)),
+        73..80 => Op::Pass(rng.u32(0..20_000)),
         80..90 => Op::Due,
         90..92 => Op::SetBack(rng.u32(0..100_000)),
         92..97 => Op::Crash(rng.u64(..)),

@@ -22,7 +22,7 @@ use klbr_core::record::Stamped;
 use klbr_core::time::Timestamp;
 
 use super::Outcome;
-use super::actors::{control, outside, tame_reply, wild_reply};
+use super::actors::{control, outside, report, tame_reply, wild_reply};
 use super::judge::Judge;
 use super::plan::{Op, Plan};
 
@@ -129,6 +129,10 @@ impl World {
                 }
                 let command = self.superseded.remove(choice as usize % self.superseded.len());
                 self.answer(command, choice)
+            }
+            Op::Report(choice) => {
+                let observed = report(choice, self.agent.seq(), self.now);
+                self.handle(Input::Observed { observed: Box::new(observed) })
             }
             Op::Pass(millis) => {
                 self.now = Timestamp(self.now.0 + i64::from(millis));
@@ -511,6 +515,8 @@ fn config(rng: &mut Rng) -> Config {
         Slot::EventAccept,
         Slot::Limits,
         Slot::ResultShape,
+        Slot::FrameRender,
+        Slot::ContextBlocks,
         Slot::Idle,
         Slot::Nudge,
         Slot::Plan,

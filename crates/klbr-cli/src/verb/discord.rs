@@ -76,15 +76,16 @@ async fn conversations(context: &Context) -> Outcome {
 }
 
 fn line(one: &Conversation) -> String {
-    let place = [&one.guild, &one.parent, &one.name].into_iter().flatten();
+    let Conversation { alias, known } = one;
+    let place = [&known.guild, &known.parent, &known.name].into_iter().flatten();
     let place: Vec<String> = place.map(|name| clean_line(name)).collect();
-    let behind = if one.is_behind { ", catching up" } else { "" };
+    let behind = if known.is_behind { ", catching up" } else { "" };
     format!(
         "{:<5} {:<8} {:<20} {}  {}{behind}\n",
-        one.alias.as_deref().unwrap_or("-"),
-        one.kind,
-        one.id,
-        one.last_activity.as_deref().unwrap_or("-"),
+        alias.as_deref().unwrap_or("-"),
+        known.kind,
+        known.id,
+        known.last_activity.as_deref().unwrap_or("-"),
         place.join(" / "),
     )
 }

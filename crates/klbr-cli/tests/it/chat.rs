@@ -56,6 +56,15 @@ fn quiet_prints_what_is_said_and_json_every_update() {
     );
     let lines = home.good(&["chat", "--json", "-m", "Good morning"]);
     let updates: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let via = |updates: &[Value]| {
+        let admitted = updates.iter().rfind(|update| update["type"] == "admitted").unwrap();
+        admitted["via"].clone()
+    };
+    assert_eq!(via(&updates), json!({ "client": "chat", "path": "/v1/agents/klbr/messages" }));
+    home.pipe(&["soul", "edit"], "You are whole.");
+    let lines = home.good(&["events", "--after", "0", "--no-follow", "--json"]);
+    let kept: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(via(&kept), json!({ "client": "cli", "path": "/v1/agents/klbr/soul" }));
     let kinds: Vec<&str> =
         updates.iter().filter(|u| u["id"].is_u64()).filter_map(|u| u["type"].as_str()).collect();
     assert!(kinds.contains(&"delivered") && kinds.contains(&"turn_ended"), "{kinds:?}");

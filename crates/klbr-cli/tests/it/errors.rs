@@ -144,6 +144,33 @@ fn texts_and_times_that_cannot_be_used_are_named() {
 }
 
 #[test]
+fn a_damaged_database_is_named_and_stays_where_it_is() {
+    type Damage = fn(&mut Vec<u8>);
+    let damages: [(&str, Damage); 3] = [
+        ("header", |bytes| bytes[..16].copy_from_slice(b"SQLite formatted")),
+        ("garbage", |bytes| *bytes = b"this is no database, whatever its name says. ".repeat(99)),
+        ("pages", |bytes| bytes[4096..].fill(0xA5)),
+    ];
+    for (what, damage) in damages {
+        let home = Home::new();
+        home.good(&["init"]);
+        home.pipe(&["soul", "edit"], "You are whole.");
+        let database = home.path().join("klbr.db");
+        let mut bytes = std::fs::read(&database).unwrap();
+        damage(&mut bytes);
+        std::fs::write(&database, &bytes).unwrap();
+        for verb in ["status", "inbox", "events"] {
+            let ended = home.run(&[verb]);
+            assert_eq!(ended.code, Some(3), "{what}: {verb}: {ended:?}");
+            assert!(ended.err.contains(database.to_str().unwrap()), "{what}: {verb}: {}", ended.err);
+            assert!(ended.err.contains("klbr store restore BACKUP"), "{what}: {verb}: {}", ended.err);
+            assert!(!ended.err.contains("permissions"), "{what}: {verb}: {}", ended.err);
+        }
+        assert_eq!(std::fs::read(&database).unwrap(), bytes, "{what}");
+    }
+}
+
+#[test]
 fn a_completion_script_and_the_version_need_no_home() {
     let home = Home::new();
     for shell in ["bash", "zsh", "fish"] {

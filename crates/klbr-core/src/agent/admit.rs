@@ -39,6 +39,7 @@ impl Agent {
             amends: event.amends,
             joins,
             control: event.control,
+            via: event.via,
         };
         self.step.bodies.push((id, event.body));
         self.record(Record::Admitted { event: header.clone(), held });

@@ -100,6 +100,7 @@ impl Agent {
         match (then, answer) {
             (Then::Prioritise(event), Answer::Priority(priority)) => self.prioritise(event, priority),
             (Then::Accept(event), Answer::Yes(accepted)) => self.accept(event, accepted),
+            (Then::Word(fence, part), Answer::Text(text)) => self.worded(fence, part, text),
             (Then::Limit, Answer::Count(steps)) => self.live.step_limit = Some(steps),
             (Then::Shape(action), Answer::Text(text)) => self.shape(action, text),
             (Then::Age(event), Answer::Yes(ages)) => self.age(event, ages),

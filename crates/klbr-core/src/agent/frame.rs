@@ -6,9 +6,8 @@ use std::sync::Arc;
 use super::Agent;
 use crate::action::{Anchor, FrameContext};
 use crate::attention::Item;
-use crate::event::{Conversation, Header, Priority, SourceKind};
+use crate::event::{Audience, Conversation, Header, Priority, SourceKind};
 use crate::ids::EventId;
-use crate::record::Audience;
 use crate::time::Timestamp;
 
 /// How many undecided items a frame previews.

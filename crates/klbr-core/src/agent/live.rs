@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::frame::Selection;
+use crate::context::prefix::Facts;
+use crate::event::Body;
 use crate::ids::{ActionId, EventId, Fence, Generation};
 use crate::model::Request;
 use crate::policy::{NudgeKind, Question};
@@ -55,6 +57,27 @@ pub(super) struct Loading {
     pub(super) fence: Fence,
     pub(super) selection: Selection,
     pub(super) purpose: Purpose,
+    /// What is made of it, once everything is there.
+    pub(super) draft: Option<Box<Draft>>,
+}
+
+/// A prefix and a frame that are being made.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) bodies: Vec<Body>,
+    pub(super) facts: Facts,
+    /// The system prompt and the frame, as policy has worded them.
+    pub(super) system: Option<Arc<str>>,
+    pub(super) frame: Option<Arc<str>>,
+    /// Whether the prefix that was due has been made.
+    pub(super) has_prefix: bool,
+}
+
+/// What of a draft policy words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    System,
+    Frame,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +120,7 @@ pub(super) enum Then {
     Nudge(NudgeKind),
     Open(TurnCause),
     Limit,
+    Word(Fence, Part),
     Format(ActionId),
     Review(ActionId),
     Shape(ActionId),
@@ -175,6 +199,7 @@ impl Live {
             Then::Nudge(_)
             | Then::Open(_)
             | Then::Limit
+            | Then::Word(..)
             | Then::Format(_)
             | Then::Review(_)
             | Then::Shape(_)

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::Agent;
 use super::frame::{self, Selection};
-use super::live::{Batch, Loading, Plan, Purpose, Then};
+use super::live::{Batch, Draft, Loading, Part, Plan, Purpose, Then};
 use super::render;
 use crate::config::ChannelSettings;
 use crate::context::prefix::Facts;
@@ -155,44 +155,86 @@ impl Agent {
             return;
         }
         let model = self.model_at_hand();
-        if selection.events.is_empty() && self.prefix_cause(&model).is_none() {
-            return self.loaded(purpose, selection, &[], None);
-        }
         let fence = self.fence();
-        let events = selection.bodies();
-        self.command(Command::Load { fence, events });
-        self.live.loading = Some(Loading { fence, selection, purpose });
+        let loading = Loading { fence, selection, purpose, draft: None };
+        if loading.selection.events.is_empty() && self.prefix_cause(&model).is_none() {
+            // Where nothing is loaded, nothing is known to have changed.
+            let facts = self.state.prefix.known().clone();
+            return self.draft(loading, Vec::new(), facts);
+        }
+        self.command(Command::Load { fence, events: loading.selection.bodies() });
+        self.live.loading = Some(loading);
     }
 
-    pub(super) fn handle_loaded(&mut self, fence: Fence, bodies: Vec<Body>, facts: &Facts) {
+    pub(super) fn handle_loaded(&mut self, fence: Fence, bodies: Vec<Body>, facts: Facts) {
         match self.live.loading.take_if(|loading| loading.fence == fence) {
-            Some(loading) => self.loaded(loading.purpose, loading.selection, &bodies, Some(facts)),
+            Some(loading) => self.draft(loading, bodies, facts),
             None => self.drop_late("bodies for a frame"),
         }
     }
 
-    fn loaded(&mut self, purpose: Purpose, selection: Selection, bodies: &[Body], facts: Option<&Facts>) {
-        // Where nothing was loaded, nothing is known to have changed.
-        let facts = facts.unwrap_or(self.state.prefix.known());
-        let facts = Facts { date: render::date(self.now()), ..facts.clone() };
-        if let Some(cause) = self.prefix_cause(&self.model_at_hand()) {
-            self.make_prefix(cause, &facts);
+    /// Everything is there to make a prefix and a frame of.
+    fn draft(&mut self, loading: Loading, bodies: Vec<Body>, facts: Facts) {
+        let facts = Facts { date: render::date(self.now()), ..facts };
+        let draft = Draft { bodies, facts, system: None, frame: None, has_prefix: false };
+        self.make(Loading { draft: Some(Box::new(draft)), ..loading });
+    }
+
+    /// Policy has worded what is being made; dropped when that is no longer being made.
+    pub(super) fn worded(&mut self, fence: Fence, part: Part, text: Option<Arc<str>>) {
+        let Some(mut loading) = self.live.loading.take_if(|loading| loading.fence == fence) else { return };
+        if let Some(draft) = &mut loading.draft {
+            match part {
+                Part::System => draft.system = text,
+                Part::Frame => draft.frame = text,
+            }
         }
-        match purpose {
-            Purpose::Prefix => {}
-            Purpose::Add => self.make_frame(&selection, bodies, None),
-            Purpose::Open(cause) => self.start_turn(cause, &selection, bodies, &facts),
+        self.make(loading);
+    }
+
+    /// Makes the prefix that is due, then the frame; each is worded by policy first, where that owns the slot.
+    fn make(&mut self, mut loading: Loading) {
+        let Some(mut draft) = loading.draft.take() else { return };
+        let cause = self.prefix_cause(&self.model_at_hand()).filter(|_| !draft.has_prefix);
+        if let Some(cause) = cause {
+            let Some(system) = draft.system.take() else {
+                let text = self.system_prompt(&draft.facts).into();
+                return self.word(loading, draft, Part::System, Question::ContextBlocks { text });
+            };
+            self.make_prefix(cause, system, &draft.facts);
+            draft.has_prefix = true;
+        }
+        let notes = match loading.purpose {
+            Purpose::Prefix => return,
+            Purpose::Add => None,
+            Purpose::Open(_) => Some(&draft.facts),
+        };
+        let frame = match (loading.selection.is_empty(), draft.frame.take()) {
+            (true, _) => None,
+            (false, Some(frame)) => Some(frame),
+            (false, None) => {
+                let text = self.render(&loading.selection, &draft.bodies, notes);
+                return self.word(loading, draft, Part::Frame, Question::FrameRender { text });
+            }
+        };
+        if let Some(frame) = &frame {
+            self.make_frame(&loading.selection, frame.clone(), notes);
+        }
+        if let Purpose::Open(cause) = loading.purpose {
+            self.start_turn(cause, frame.is_some());
         }
     }
 
-    fn start_turn(&mut self, cause: TurnCause, selection: &Selection, bodies: &[Body], facts: &Facts) {
+    fn word(&mut self, loading: Loading, draft: Box<Draft>, part: Part, question: Question) {
+        let then = Then::Word(loading.fence, part);
+        self.live.loading = Some(Loading { draft: Some(draft), ..loading });
+        self.ask(question, then);
+    }
+
+    fn start_turn(&mut self, cause: TurnCause, has_frame: bool) {
         let plan = self.live.plan.take().unwrap_or_else(|| self.configured_plan());
         self.live.batch = Batch::New;
         self.live.idle_at = None;
-        let has_frame = !selection.is_empty();
-        if has_frame {
-            self.make_frame(selection, bodies, Some(facts));
-        }
         self.record(Record::TurnStarted {
             turn: self.state.last_turn.next(),
             cause,
@@ -203,17 +245,20 @@ impl Agent {
         });
     }
 
-    /// Makes an opening frame, whose note tells what changed of the facts; without facts, an addition.
-    fn make_frame(&mut self, selection: &Selection, bodies: &[Body], facts: Option<&Facts>) {
-        for fold in &selection.folds {
-            self.record(Record::Folded { events: fold.events.clone() });
-        }
+    /// How a frame reads: an opening one, whose note tells what changed of the facts; without facts, an addition.
+    fn render(&self, selection: &Selection, bodies: &[Body], facts: Option<&Facts>) -> Arc<str> {
         let surroundings = render::Surroundings {
             interrupted_by: self.state.interrupted_by.as_deref(),
             note: facts.and_then(|facts| self.state.prefix.note(facts)),
             instructions: if facts.is_none() { Vec::new() } else { self.due_instructions(selection) },
         };
-        let text = render::frame(&self.state, selection, bodies, surroundings).into();
+        render::frame(&self.state, selection, bodies, surroundings).into()
+    }
+
+    fn make_frame(&mut self, selection: &Selection, text: Arc<str>, facts: Option<&Facts>) {
+        for fold in &selection.folds {
+            self.record(Record::Folded { events: fold.events.clone() });
+        }
         self.record(Record::FrameMade {
             frame: self.state.last_frame.next(),
             addition: facts.is_none(),

@@ -1,5 +1,7 @@
 //! The prefix: what every request of a generation begins with, byte for byte (`C-PFX-1`, `B-ID-1`).
 
+use std::sync::Arc;
+
 use super::Agent;
 use crate::config::Config;
 use crate::context::prefix::Facts;
@@ -23,13 +25,17 @@ impl Agent {
             .or_else(|| other_effort().then_some(BreakCause::Effort))
     }
 
-    pub(super) fn make_prefix(&mut self, cause: BreakCause, facts: &Facts) {
+    /// What a prefix that is made now begins with.
+    pub(super) fn system_prompt(&self, facts: &Facts) -> String {
         let soul = self.state.soul.as_ref().unwrap_or(&self.config.soul);
-        let system = system_prompt(self.config.agent.as_str(), soul, facts);
+        system_prompt(self.config.agent.as_str(), soul, facts)
+    }
+
+    pub(super) fn make_prefix(&mut self, cause: BreakCause, system: Arc<str>, facts: &Facts) {
         self.record(Record::PrefixMade {
             generation: self.state.prefix.generation().next(),
             cause,
-            system: system.into(),
+            system,
             tools: tool_list(&self.config).into(),
             facts: Box::new(Facts { date: String::new(), ..facts.clone() }),
         });
@@ -70,6 +76,7 @@ fn system_prompt(name: &str, soul: &str, facts: &Facts) -> String {
     section("Mode", &facts.mode_text);
     section("Plan", &facts.plan);
     section("Personality", &facts.personality);
+    section("Environment", &facts.environment);
     for (path, body) in &facts.instructions {
         section(path, body);
     }

@@ -7,10 +7,10 @@ use super::live::Then;
 use super::render;
 use super::wait::WaitRequest;
 use crate::action::{End, FailureKind};
-use crate::event::Conversation;
+use crate::event::{Audience, Conversation};
 use crate::ids::{ActionId, EventId};
 use crate::policy::{NudgeKind, Question, nudge_text};
-use crate::record::{Audience, Record, TurnCause, TurnEnd};
+use crate::record::{Record, TurnCause, TurnEnd};
 use crate::state::{Progress, Turn};
 
 impl Agent {

@@ -34,6 +34,9 @@ pub struct Facts {
     /// The personality.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub personality: String,
+    /// Where the agent works, in lines.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub environment: String,
     /// The instruction files in their order: the name in the prompt, and the text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub instructions: Vec<(String, String)>,
@@ -63,6 +66,8 @@ pub enum Topic {
     Plan,
     /// What is remembered.
     Memory,
+    /// Where the agent works.
+    Environment,
     /// The instruction files.
     Instructions,
     /// The personality.
@@ -185,6 +190,7 @@ fn copy(topic: Topic, from: &Facts, to: &mut Facts) {
         }
         Topic::Plan => to.plan.clone_from(&from.plan),
         Topic::Memory => to.memory.clone_from(&from.memory),
+        Topic::Environment => to.environment.clone_from(&from.environment),
         Topic::Instructions => to.instructions.clone_from(&from.instructions),
         Topic::Personality => to.personality.clone_from(&from.personality),
         Topic::Mcp => to.mcp.clone_from(&from.mcp),

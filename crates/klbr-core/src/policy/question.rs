@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Answer, NudgeKind, Slot, Verdict, idle_delay};
+use crate::block::{Block, Name, parse};
 use crate::event::{Bucket, Priority, SourceKind};
 use crate::ids::{ActionId, EventId, TurnId};
 
@@ -73,6 +74,18 @@ pub enum Question {
         bucket: Bucket,
         /// How long ago it was first shown, in milliseconds.
         shown_ms: u64,
+    },
+    /// [`Slot::FrameRender`].
+    #[serde(rename = "frame.render")]
+    FrameRender {
+        /// The frame's blocks, as the built-in rendering has them.
+        text: Arc<str>,
+    },
+    /// [`Slot::ContextBlocks`].
+    #[serde(rename = "context.blocks")]
+    ContextBlocks {
+        /// The system prompt: the soul, how to live here, and what is pinned.
+        text: Arc<str>,
     },
     /// [`Slot::Idle`].
     #[serde(rename = "turn.idle")]
@@ -167,6 +180,8 @@ impl Question {
             Question::Wake { .. } => Slot::Wake,
             Question::BatchDelay { .. } => Slot::BatchDelay,
             Question::Age { .. } => Slot::Age,
+            Question::FrameRender { .. } => Slot::FrameRender,
+            Question::ContextBlocks { .. } => Slot::ContextBlocks,
             Question::Idle { .. } => Slot::Idle,
             Question::Nudge { .. } => Slot::Nudge,
             Question::Limits { .. } => Slot::Limits,
@@ -187,7 +202,9 @@ impl Question {
             Question::Wake { waiting, configured } => Answer::Yes(*waiting > 0 && *configured),
             Question::Age { .. } | Question::EventAccept { .. } => Answer::Yes(true),
             Question::Limits { limit, .. } => Answer::Count(*limit),
-            Question::ResultShape { text, .. } => Answer::Text(Some(text.clone())),
+            Question::FrameRender { text }
+            | Question::ContextBlocks { text }
+            | Question::ResultShape { text, .. } => Answer::Text(Some(text.clone())),
             Question::BatchDelay { configured_ms, .. } => Answer::Delay { millis: *configured_ms },
             Question::Idle { yields } => Answer::Delay { millis: idle_delay(*yields).as_millis() as u64 },
             Question::Nudge { text, .. } => Answer::Text(Some(text.clone())),
@@ -219,6 +236,12 @@ impl Question {
             (Question::Plan { .. }, Answer::Plan { model, .. }) if model.is_empty() => {
                 Err("a plan names a model".to_owned())
             }
+            (Question::FrameRender { text }, Answer::Text(worded)) => check_frame(text, worded.as_deref()),
+            (Question::ContextBlocks { .. }, Answer::Text(text))
+                if text.as_ref().is_none_or(|text| text.trim().is_empty()) =>
+            {
+                Err("a prefix says something".to_owned())
+            }
             (Question::CompactPrompt { .. }, Answer::Text(None)) => {
                 Err("a summary needs a request that asks for it".to_owned())
             }
@@ -243,6 +266,7 @@ impl Question {
             | (
                 Question::Nudge { .. }
                 | Question::DeliveryFormat(_)
+                | Question::ContextBlocks { .. }
                 | Question::ResultShape { .. }
                 | Question::CompactPrompt { .. },
                 Answer::Text(_),
@@ -251,6 +275,21 @@ impl Question {
             | (Question::ActionReview(_) | Question::DeliveryReview(_), Answer::Verdict(_)) => Ok(()),
             (_, answer) => Err(format!("{} cannot be answered with {answer:?}", self.slot().as_str())),
         }
+    }
+}
+
+/// A frame's wording stays blocks of the harness's, and its operator says what the operator said (`B-SPEECH-5`).
+fn check_frame(built_in: &str, worded: Option<&str>) -> Result<(), String> {
+    let Some(worded) = worded else { return Err("a frame shows something".to_owned()) };
+    let blocks = parse(worded).map_err(|error| format!("the frame is not made of blocks: {error}"))?;
+    let operator = |blocks: &[Block]| -> Vec<String> {
+        blocks.iter().filter(|block| block.name() == Name::Operator).map(ToString::to_string).collect()
+    };
+    let before = parse(built_in).map_err(|error| error.to_string())?;
+    match operator(&before) == operator(&blocks) {
+        true if blocks.is_empty() => Err("a frame shows something".to_owned()),
+        true => Ok(()),
+        false => Err("the operator's words are not policy's to change".to_owned()),
     }
 }
 
@@ -290,6 +329,8 @@ mod tests {
                 priority: Priority::Ambient,
                 bytes: 3,
             },
+            Question::FrameRender { text: "<nudge>\nx\n</nudge>".into() },
+            Question::ContextBlocks { text: "x".into() },
             Question::Limits { turn: TurnId(1), steps: 50, limit: 50 },
             Question::ResultShape { action: review.action, name: "look".into(), text: "x".into() },
             Question::Idle { yields: 3 },

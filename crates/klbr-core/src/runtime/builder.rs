@@ -93,6 +93,13 @@ impl AgentBuilder {
         self
     }
 
+    /// Gives it a tool whose name and schema are known only at run time.
+    #[must_use]
+    pub fn any_tool(mut self, tool: Arc<dyn AnyTool>) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
     /// Gives it a channel to speak through.
     #[must_use]
     pub fn channel(mut self, channel: impl Channel) -> Self {
@@ -139,7 +146,8 @@ impl AgentBuilder {
         let config = Arc::new(config);
         let (requests, incoming) = mpsc::channel(4096);
         let (updates, _) = broadcast::channel(4096);
-        let handle = AgentHandle::new(config.agent.clone(), requests, updates.clone(), self.store.clone());
+        let handle =
+            AgentHandle::new(config.agent.clone(), requests, updates.downgrade(), self.store.clone());
         let ports = Ports {
             config,
             store: self.store,

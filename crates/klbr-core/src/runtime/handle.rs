@@ -21,7 +21,8 @@ use crate::update::Update;
 pub struct AgentHandle {
     agent: AgentName,
     requests: mpsc::Sender<Request>,
-    updates: broadcast::Sender<Arc<Update>>,
+    /// Only the agent itself keeps the updates open: they end when it does.
+    updates: broadcast::WeakSender<Arc<Update>>,
     store: Arc<dyn Store>,
 }
 
@@ -53,8 +54,14 @@ pub enum AdmitError {
 #[error("the agent has stopped")]
 pub struct Stopped;
 
+/// An event on its way in, and who waits for its place.
+pub(super) struct Offered {
+    pub(super) event: NewEvent,
+    pub(super) reply: oneshot::Sender<Result<Admission, AdmitError>>,
+}
+
 pub(super) enum Request {
-    Admit { event: NewEvent, reply: oneshot::Sender<Result<Admission, AdmitError>> },
+    Admit(Vec<Offered>),
     Status(oneshot::Sender<Status>),
     Waiting { limit: usize, reply: oneshot::Sender<Vec<Waiting>> },
     Attention { limit: usize, reply: oneshot::Sender<Vec<Attended>> },
@@ -62,6 +69,7 @@ pub(super) enum Request {
     Observed { observed: Box<Observed>, reply: oneshot::Sender<Result<(), AdmitError>> },
     Observers(oneshot::Sender<BTreeMap<Arc<str>, Seq>>),
     Soul(oneshot::Sender<Arc<str>>),
+    ModelFound { model: Arc<str>, context_tokens: Option<u64>, reply: oneshot::Sender<()> },
     Shutdown(oneshot::Sender<()>),
 }
 
@@ -69,7 +77,7 @@ impl AgentHandle {
     pub(super) fn new(
         agent: AgentName,
         requests: mpsc::Sender<Request>,
-        updates: broadcast::Sender<Arc<Update>>,
+        updates: broadcast::WeakSender<Arc<Update>>,
         store: Arc<dyn Store>,
     ) -> Self {
         AgentHandle { agent, requests, updates, store }
@@ -84,6 +92,10 @@ impl AgentHandle {
     ///
     /// A repeat of the same external id from the same source is answered with the first one's id.
     ///
+    /// Events are admitted in the order of the calls only when each call is awaited before the next is made. Of
+    /// calls under way at once no order is promised, not even when one task polls them in order: what has to
+    /// keep its order goes through [`AgentHandle::admit_all`].
+    ///
     /// # Errors
     ///
     /// Fails when the event is invalid, the store fails, or the agent stops; nothing is kept then.
@@ -92,10 +104,41 @@ impl AgentHandle {
     ///
     /// Dropping the future gives up the answer, not the event: offer it again with the same external id.
     pub async fn admit(&self, event: NewEvent) -> Result<Admission, AdmitError> {
-        event.validate()?;
-        let (reply, answer) = oneshot::channel();
-        self.requests.send(Request::Admit { event, reply }).await.map_err(|_| AdmitError::Stopped)?;
-        answer.await.unwrap_or(Err(AdmitError::Stopped))
+        let mut answers = self.admit_all(vec![event]).await;
+        answers.pop().expect("one event has one answer")
+    }
+
+    /// Admits events in their order, in one commit; when this returns, they are durable. Answers for each, in the
+    /// same order.
+    ///
+    /// What another call admits stands before or after all of them. An invalid event is refused by itself; a
+    /// store that fails and an agent that stops refuse every one that is not a repeat.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`AgentHandle::admit`]: all of them are admitted then, or none is.
+    pub async fn admit_all(&self, events: Vec<NewEvent>) -> Vec<Result<Admission, AdmitError>> {
+        let mut offered = Vec::with_capacity(events.len());
+        let mut answers = Vec::with_capacity(events.len());
+        for event in events {
+            answers.push(event.validate().map(|()| {
+                let (reply, answer) = oneshot::channel();
+                offered.push(Offered { event, reply });
+                answer
+            }));
+        }
+        if !offered.is_empty() {
+            // Refused, the request is dropped with everyone's reply, which says so.
+            let _ = self.requests.send(Request::Admit(offered)).await;
+        }
+        let mut admitted = Vec::with_capacity(answers.len());
+        for answer in answers {
+            admitted.push(match answer {
+                Ok(answer) => answer.await.unwrap_or(Err(AdmitError::Stopped)),
+                Err(error) => Err(error.into()),
+            });
+        }
+        admitted
     }
 
     /// Says something to the agent as its operator. `key` names the message: the same key is the same message.
@@ -116,13 +159,18 @@ impl AgentHandle {
         self.admit(NewEvent::control(key, control)).await
     }
 
-    /// Everything that happens, from the record after `after` on; from now on when it is none.
+    /// Everything that happens, from the record after `after` on; from now on when it is none. Of an agent that
+    /// has stopped: everything that happened since then.
     ///
     /// # Errors
     ///
     /// Fails when the store cannot be read.
     pub async fn updates(&self, after: Option<Seq>) -> Result<Updates, StoreError> {
-        let live = self.updates.subscribe();
+        let live = match self.updates.upgrade() {
+            Some(updates) => updates.subscribe(),
+            // Nothing comes any more of an agent that has stopped.
+            None => broadcast::channel(1).1,
+        };
         let after = match after {
             Some(seq) => seq,
             None => self.store.last(&self.agent).await?,
@@ -222,6 +270,22 @@ impl AgentHandle {
         self.ask(Request::Conversations).await
     }
 
+    /// Tells the agent which model it is that answers, and how large its context is, in tokens, where that is
+    /// known: for a host that learns it only while the agent lives. In force from the next turn on; another name
+    /// than before is another model (`C-PFX-1`). It is kept for as long as the agent runs.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the agent has stopped.
+    pub async fn model_found(
+        &self,
+        model: impl Into<Arc<str>>,
+        context_tokens: Option<u64>,
+    ) -> Result<(), Stopped> {
+        let model = model.into();
+        self.ask(|reply| Request::ModelFound { model, context_tokens, reply }).await
+    }
+
     /// The store that the agent lives in.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
@@ -231,6 +295,16 @@ impl AgentHandle {
     /// Returns when it has stopped; returns at once when it had.
     pub async fn shutdown(&self) {
         let _ = self.ask(Request::Shutdown).await;
+    }
+
+    /// Returns when the agent has stopped, whoever stopped it; at once when it had. What was admitted is durable
+    /// then, and [`Updates`] end.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
+    pub async fn stopped(&self) {
+        self.requests.closed().await;
     }
 
     async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, Stopped> {

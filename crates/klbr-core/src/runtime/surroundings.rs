@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use crate::context::prefix::Facts;
 
-/// Tells an agent what its host knows: the mode, the plan, the personality, instruction files, servers'
+/// Tells an agent what its host knows: the mode, the plan, the personality, where it works, instruction files, servers'
 /// instructions.
 ///
 /// The prefix says it as it was when the prefix was made; a later change is a note in the next frame that

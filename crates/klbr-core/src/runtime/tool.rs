@@ -88,11 +88,16 @@ pub trait Tool: Send + Sync + 'static {
     /// Finds out how an attempt ended that an earlier process made, where that can be found out.
     async fn reconcile(&self, context: CallContext, arguments: Self::Arguments) -> Outcome {
         let (_, _) = (context, arguments);
-        Outcome::unknown(
-            "The process ended while this was under way. Whether it happened is not known: find out before \
-             doing it again.",
-        )
+        lost()
     }
+}
+
+/// What an attempt comes to whose process ended, where nothing can be found out (`C-EFF-1`).
+pub fn lost() -> Outcome {
+    Outcome::unknown(
+        "The process ended while this was under way. Whether it happened is not known: find out before \
+         doing it again.",
+    )
 }
 
 /// What a call knows about itself.
@@ -117,11 +122,21 @@ impl CallContext {
     }
 }
 
-/// A [`Tool`] whose argument type is no longer named.
+/// An action whose name and schema are known only at run time: a [`Tool`] whose argument type is no longer named,
+/// or one that another language declares.
 #[async_trait]
-pub(crate) trait AnyTool: Send + Sync + 'static {
+pub trait AnyTool: Send + Sync + 'static {
+    /// The action as the registry has it. Asked once, before the agent starts.
     fn spec(&self) -> ActionSpec;
+
+    /// Runs one call. Its arguments are an object, not yet checked against the schema.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`Tool::call`].
     async fn call(&self, context: CallContext) -> Outcome;
+
+    /// Finds out how an attempt ended that an earlier process made.
     async fn reconcile(&self, context: CallContext) -> Outcome;
 }
 

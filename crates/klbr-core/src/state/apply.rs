@@ -14,14 +14,12 @@ use crate::action::{End, FailureKind};
 use crate::attention::Decision;
 use crate::context::Trace;
 use crate::context::prefix::{Facts, Topic};
-use crate::event::{Header, SourceKind};
+use crate::event::{Audience, Header, SourceKind};
 use crate::ids::{ActionId, EventId};
 use crate::ledger::Fate;
 use crate::model::{Failure, Message};
 use crate::policy::NudgeKind;
-use crate::record::{
-    Audience, BreakCause, CallResult, Delivered, Move, Record, Stamped, TurnCause, TurnEnd, WaitEnd,
-};
+use crate::record::{BreakCause, CallResult, Delivered, Move, Record, Stamped, TurnCause, TurnEnd, WaitEnd};
 
 /// A record that cannot have followed the ones before it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::LEAST_CONTEXT;
 use crate::context::reasoning;
 use crate::hash::Hash;
 use crate::model::{Message, Usage};
@@ -30,9 +31,6 @@ pub(crate) struct Transcript {
 
 /// What a token is taken for before a provider has counted: 3.5 bytes.
 const DEFAULT_TOKENS_PER_KB: u32 = 286;
-
-/// A context that no provider has: less would not hold the prompt.
-const LEAST_CONTEXT: u64 = 1_024;
 
 impl Transcript {
     pub(crate) fn messages(&self) -> &[Message] {

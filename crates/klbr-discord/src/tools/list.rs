@@ -75,7 +75,7 @@ fn block(context: &CallContext, instance: &str, known: &KnownConversation) -> Bl
     Block::new(Name::Channel)
         .maybe_attr("conversation", alias.map(|alias| &**alias))
         .attr("channel_id", known.id.as_str())
-        .attr("kind", known.kind)
+        .attr("kind", &*known.kind)
         .maybe_attr("name", name(&known.name))
         .maybe_attr("parent", name(&known.parent))
         .maybe_attr("guild", name(&known.guild))

@@ -31,6 +31,8 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("server.listen", super::LISTEN),
     ("server.allow_remote", super::ALLOW_REMOTE),
     ("server.hosts", super::HOSTS),
+    ("workspace.root", super::WORKSPACE_ROOT),
+    ("workspace.start", super::WORKSPACE_START),
     ("code.root", super::CODE_ROOT),
     ("code.enabled", super::CODE_ENABLED),
     ("code.write", super::CODE_WRITE),

@@ -40,6 +40,14 @@ pub enum StartError {
         /// Why.
         source: io::Error,
     },
+    /// The folder that the agent is to work in is not there.
+    #[error("the folder {} cannot be worked in", path.display())]
+    Workspace {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// The code that the agent is to work on is not there.
     #[error("the folder of code {} cannot be used", path.display())]
     Code {
@@ -79,6 +87,7 @@ impl StartError {
                 "use the daemon that runs, stop it with `klbr stop`, or name another home with KLBR_HOME",
             ),
             StartError::Lock(_) => Some("make the home writable"),
+            StartError::Workspace { .. } => Some("name a folder with workspace.root in klbr.toml"),
             StartError::Code { .. } => Some("name a folder with code.root in klbr.toml"),
             StartError::Token(TokenError::Randomness(_)) | StartError::Model(_) => None,
             StartError::Token(_) => Some("make the file readable, or delete it: a new token is made then"),

@@ -23,6 +23,7 @@ use crate::home::Home;
 use crate::host::{Given, Hosted, Slot};
 use crate::model::LATE;
 use crate::process::{self, ProcessTool};
+use crate::workspace::Workspace;
 
 /// Context of a model whose server does not tell, in tokens.
 const CONTEXT: u64 = 32_768;
@@ -54,7 +55,9 @@ pub(super) async fn host(
     };
     let looking = async {
         if let Given::Late(late) = &hosted.model {
-            late.keep_looking().await;
+            let in_use = late.settled().await;
+            // Known already, it changes nothing. An agent that has stopped needs no model.
+            let _ = handle.model_found(in_use.model, in_use.context_tokens).await;
         }
         std::future::pending().await
     };
@@ -108,6 +111,10 @@ async fn start(
     let core = core_config(&config, hosted).await;
     let store = Arc::new(opening.await.map_err(|_| StartError::Stopped)??);
     let mut builder = AgentBuilder::from_shared(core, store.clone() as Arc<dyn Store>, model);
+    let workspace = Workspace::of(&config);
+    if let Some(workspace) = workspace.map_err(|(path, source)| StartError::Workspace { path, source })? {
+        builder = builder.surroundings(workspace);
+    }
     if let Some(settings) = config.discord {
         let store = store.clone() as Arc<dyn Store>;
         let discord = Discord::new(settings, store, config.agent.name.clone())?;
@@ -120,6 +127,7 @@ async fn start(
         let dir = home.agent(&config.agent.name);
         let made = std::fs::create_dir_all(&dir);
         made.map_err(|source| StartError::Home { path: dir.clone(), source })?;
+        let dir = config.workspace.map_or(dir, |workspace| workspace.root);
         builder = builder.tool(ProcessTool::new(home.fingerprint(), dir, config.secret_variables));
     }
     if let Some(code) = &config.code {

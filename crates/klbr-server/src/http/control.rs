@@ -13,7 +13,7 @@ use klbr_core::runtime::local::LOCAL;
 
 use super::Shared;
 use super::error::ApiError;
-use super::extract::{Body, Key, Living};
+use super::extract::{Body, Caller, Living};
 use crate::api::{Accepted, Amended, ExternalEvent, Message, Resolution, Soul};
 use crate::metrics::Metrics;
 
@@ -22,47 +22,47 @@ pub(super) type Admitted = Result<Json<Accepted>, ApiError>;
 pub(super) async fn message(
     State(shared): State<Arc<Shared>>,
     Living(agent): Living,
-    Key(key): Key,
+    caller: Caller,
     Body(Message { text }): Body<Message>,
 ) -> Admitted {
-    say(&agent, &shared.hosted.metrics, key, &text).await.map(Json)
+    say(&agent, &shared.hosted.metrics, caller, &text).await.map(Json)
 }
 
 /// Says something to the agent as its operator.
 pub(super) async fn say(
     agent: &AgentHandle,
     metrics: &Metrics,
-    key: String,
+    caller: Caller,
     text: &str,
 ) -> Result<Accepted, ApiError> {
     if text.trim().is_empty() {
         return Err(ApiError::bad_request("empty_message", "the text is empty").hint("say something"));
     }
-    let event = NewEvent::operator(key.as_str(), text);
-    admit(agent, metrics, key, event).await
+    let event = NewEvent::operator(caller.key.as_str(), text);
+    admit(agent, metrics, caller, event).await
 }
 
 /// Gives a command. A command and a message may have one key: they are told apart by the verb.
 pub(super) async fn command(
     agent: &AgentHandle,
     metrics: &Metrics,
-    key: String,
+    caller: Caller,
     control: Control,
 ) -> Result<Accepted, ApiError> {
-    let event = NewEvent::control(format!("{}:{key}", control.verb()), control);
-    admit(agent, metrics, key, event).await
+    let event = NewEvent::control(format!("{}:{}", control.verb(), caller.key), control);
+    admit(agent, metrics, caller, event).await
 }
 
 async fn admit(
     agent: &AgentHandle,
     metrics: &Metrics,
-    key: String,
+    caller: Caller,
     event: NewEvent,
 ) -> Result<Accepted, ApiError> {
     let arrived = Instant::now();
-    let admission = agent.admit(event).await?;
+    let admission = agent.admit(event.by(caller.via)).await?;
     metrics.admitted(arrived.elapsed());
-    Ok(Accepted { event: admission.event, repeated: admission.repeated, key })
+    Ok(Accepted { event: admission.event, repeated: admission.repeated, key: caller.key })
 }
 
 macro_rules! commands {
@@ -70,9 +70,9 @@ macro_rules! commands {
         $(pub(super) async fn $name(
             State(shared): State<Arc<Shared>>,
             Living(agent): Living,
-            Key(key): Key,
+            caller: Caller,
         ) -> Admitted {
-            command(&agent, &shared.hosted.metrics, key, Control::$control).await.map(Json)
+            command(&agent, &shared.hosted.metrics, caller, Control::$control).await.map(Json)
         })*
     };
 }
@@ -87,21 +87,21 @@ commands! {
 pub(super) async fn soul(
     State(shared): State<Arc<Shared>>,
     Living(agent): Living,
-    Key(key): Key,
+    caller: Caller,
     Body(Soul { text }): Body<Soul>,
 ) -> Admitted {
     if text.trim().is_empty() {
         return Err(ApiError::bad_request("empty_soul", "the text is empty").hint("send the whole new soul"));
     }
     let control = Control::Soul { text: text.into() };
-    command(&agent, &shared.hosted.metrics, key, control).await.map(Json)
+    command(&agent, &shared.hosted.metrics, caller, control).await.map(Json)
 }
 
 pub(super) async fn resolve(
     State(shared): State<Arc<Shared>>,
     Living(agent): Living,
     Path((_, action)): Path<(String, String)>,
-    Key(key): Key,
+    caller: Caller,
     Body(Resolution { allow }): Body<Resolution>,
 ) -> Admitted {
     let action: ActionId =
@@ -119,17 +119,17 @@ pub(super) async fn resolve(
             false => format!("these do: {}", held.join(", ")),
         }));
     }
-    command(&agent, &shared.hosted.metrics, key, Control::Resolve { action, allow }).await.map(Json)
+    command(&agent, &shared.hosted.metrics, caller, Control::Resolve { action, allow }).await.map(Json)
 }
 
 pub(super) async fn mark(
     State(shared): State<Arc<Shared>>,
     Living(agent): Living,
-    Key(key): Key,
+    caller: Caller,
     Body(mark): Body<Mark>,
 ) -> Admitted {
     let item = super::read::find(&agent, &mark.item).await?.item;
-    command(&agent, &shared.hosted.metrics, key, Control::Mark(Box::new(Mark { item, ..mark })))
+    command(&agent, &shared.hosted.metrics, caller, Control::Mark(Box::new(Mark { item, ..mark })))
         .await
         .map(Json)
 }
@@ -137,7 +137,7 @@ pub(super) async fn mark(
 pub(super) async fn external(
     State(shared): State<Arc<Shared>>,
     Living(agent): Living,
-    Key(key): Key,
+    caller: Caller,
     Body(event): Body<ExternalEvent>,
 ) -> Admitted {
     let source = event.source;
@@ -148,14 +148,19 @@ pub(super) async fn external(
         )
         .hint(format!("name another kind than operator, and another instance than {LOCAL}")));
     }
-    let key = event.external_id.unwrap_or(key);
+    let Caller { key, via } = caller;
+    let caller = Caller { key: event.external_id.unwrap_or(key), via };
     let body = EventBody { author: event.author, text: event.text.into(), attributes: event.attributes };
-    let mut admitted =
-        NewEvent::external(Source::new(source.kind, source.instance), key.as_str(), event.priority, body);
+    let mut admitted = NewEvent::external(
+        Source::new(source.kind, source.instance),
+        caller.key.as_str(),
+        event.priority,
+        body,
+    );
     if let Some(conversation) = event.conversation {
         admitted = admitted.in_conversation(conversation);
     }
     admitted.attention = event.attention;
     admitted.amends = event.amends.map(|Amended { of, change }| Amends { of, change });
-    admit(&agent, &shared.hosted.metrics, key, admitted).await.map(Json)
+    admit(&agent, &shared.hosted.metrics, caller, admitted).await.map(Json)
 }

@@ -5,19 +5,23 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, header};
+use klbr_core::event::Via;
 use klbr_core::ids::Seq;
 use klbr_core::runtime::AgentHandle;
 use serde::de::DeserializeOwned;
 
 use super::error::ApiError;
 use super::{MAX_BODY, Shared};
-use crate::api::{IDEMPOTENCY_KEY, StreamQuery};
+use crate::api::{CLIENT, IDEMPOTENCY_KEY, StreamQuery};
 use crate::home::random_hex;
 use crate::host::{Hosted, Slot};
 
 /// The longest key, in bytes.
 const MAX_KEY: usize = 200;
+
+/// The longest name of a client, in bytes.
+const MAX_CLIENT: usize = 100;
 
 /// A JSON body.
 pub(super) struct Body<T>(pub(super) T);
@@ -115,6 +119,36 @@ impl<S: Send + Sync> FromRequestParts<S> for Key {
             (Some(_), Some(_)) => Err(bad_key("it is there more than once")),
         }
     }
+}
+
+/// Who wants something admitted, under which key (`C-TRUST`).
+#[derive(Clone)]
+pub(super) struct Caller {
+    pub(super) key: String,
+    pub(super) via: Via,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let Key(key) = Key::from_request_parts(parts, state).await?;
+        Ok(Caller { key, via: via(parts, "http") })
+    }
+}
+
+/// By what a request came; `transport` names a client that does not name itself.
+pub(super) fn via(parts: &Parts, transport: &str) -> Via {
+    let named = [CLIENT, header::USER_AGENT.as_str()].into_iter().find_map(|name| parts.headers.get(name));
+    let client = named.map(|name| client_name(name.as_bytes())).filter(|name| !name.is_empty());
+    Via { client: client.as_deref().unwrap_or(transport).into(), path: parts.uri.path().into() }
+}
+
+/// A client's name as it is kept: what a record says about an operator is no place for anyone's control characters.
+fn client_name(told: &[u8]) -> String {
+    let plain = |byte: &u8| if byte.is_ascii_graphic() || *byte == b' ' { char::from(*byte) } else { '?' };
+    let name: String = told.trim_ascii().iter().take(MAX_CLIENT).map(plain).collect();
+    name.trim_end().to_owned()
 }
 
 pub(super) fn made_key() -> Result<String, ApiError> {

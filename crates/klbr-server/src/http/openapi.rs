@@ -7,7 +7,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::routes::{Answer, OPEN, Route, routes};
-use crate::api::{ClientFrame, ErrorBody, IDEMPOTENCY_KEY, ServerFrame, path};
+use crate::api::{CLIENT, ClientFrame, ErrorBody, IDEMPOTENCY_KEY, ServerFrame, path};
 
 pub(super) async fn serve() -> Json<Value> {
     Json(document())
@@ -97,6 +97,7 @@ fn parameters(route: &Route, schemas: &mut SchemaGenerator) -> Value {
     }
     if route.admits {
         parameters.push(parameter(IDEMPOTENCY_KEY, "header", false, text()));
+        parameters.push(parameter(CLIENT, "header", false, text()));
     }
     if route.method == Method::GET && [path::EVENTS, path::WS].contains(&route.path) {
         parameters.push(parameter("last-event-id", "header", false, text()));

@@ -7,23 +7,25 @@ use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use klbr_core::event::Control;
+use klbr_core::event::{Control, Via};
 use klbr_core::runtime::{AgentHandle, Updates};
 
 use super::control::{command, say};
 use super::error::ApiError;
-use super::extract::{Asked, Living, checked_key, made_key, parse, resume_point};
+use super::extract::{Asked, Caller, Living, checked_key, made_key, parse, resume_point, via};
 use super::{MAX_BODY, Shared, stream};
 use crate::api::{Answer, ClientFrame, ServerFrame, StreamQuery};
 
 /// A request that asks for a WebSocket.
-pub(super) struct Upgrade(WebSocketUpgrade);
+pub(super) struct Upgrade(WebSocketUpgrade, Via);
 
 impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        WebSocketUpgrade::from_request_parts(parts, state).await.map(Upgrade).map_err(|rejection| {
+        let via = via(parts, "ws");
+        let upgrade = WebSocketUpgrade::from_request_parts(parts, state).await;
+        upgrade.map(|upgrade| Upgrade(upgrade, via)).map_err(|rejection| {
             ApiError::new(StatusCode::UPGRADE_REQUIRED, "no_websocket", rejection.body_text())
                 .hint("connect with a WebSocket client, or GET the same agent's events")
         })
@@ -35,16 +37,22 @@ pub(super) async fn upgrade(
     Living(agent): Living,
     headers: HeaderMap,
     Asked(query): Asked<StreamQuery>,
-    Upgrade(upgrade): Upgrade,
+    Upgrade(upgrade, via): Upgrade,
 ) -> Result<Response, ApiError> {
     let after = resume_point(&agent, &headers, query).await?;
     let updates = agent.updates(after).await?;
     let upgrade = upgrade.max_message_size(MAX_BODY).max_frame_size(MAX_BODY);
-    Ok(upgrade.on_upgrade(move |socket| talk(socket, shared, agent, updates)))
+    Ok(upgrade.on_upgrade(move |socket| talk(socket, shared, agent, updates, via)))
 }
 
 /// Talks until the client goes, the agent stops, or the daemon does.
-async fn talk(mut socket: WebSocket, shared: Arc<Shared>, agent: AgentHandle, mut updates: Updates) {
+async fn talk(
+    mut socket: WebSocket,
+    shared: Arc<Shared>,
+    agent: AgentHandle,
+    mut updates: Updates,
+    via: Via,
+) {
     loop {
         let frame = tokio::select! {
             update = stream::next(&mut updates, &shared.stop) => match update {
@@ -53,10 +61,10 @@ async fn talk(mut socket: WebSocket, shared: Arc<Shared>, agent: AgentHandle, mu
             },
             message = socket.recv() => match message {
                 Some(Ok(Message::Text(text))) => {
-                    ServerFrame::Answer(answer(&shared, &agent, text.as_bytes()).await)
+                    ServerFrame::Answer(answer(&shared, &agent, &via, text.as_bytes()).await)
                 }
                 Some(Ok(Message::Binary(bytes))) => {
-                    ServerFrame::Answer(answer(&shared, &agent, &bytes).await)
+                    ServerFrame::Answer(answer(&shared, &agent, &via, &bytes).await)
                 }
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return,
@@ -75,14 +83,14 @@ async fn talk(mut socket: WebSocket, shared: Arc<Shared>, agent: AgentHandle, mu
     let _ = socket.send(Message::Close(None)).await;
 }
 
-async fn answer(shared: &Shared, agent: &AgentHandle, bytes: &[u8]) -> Answer {
+async fn answer(shared: &Shared, agent: &AgentHandle, via: &Via, bytes: &[u8]) -> Answer {
     let frame = match parse(bytes) {
         Ok(frame) => frame,
         Err(error) => return Answer::Refused { key: None, error: error.into_problem() },
     };
     let (key, taken) = match frame {
-        ClientFrame::Message { text, key } => (key.clone(), take(shared, agent, key, Some(text)).await),
-        ClientFrame::Interrupt { key } => (key.clone(), take(shared, agent, key, None).await),
+        ClientFrame::Message { text, key } => (key.clone(), take(shared, agent, via, key, Some(text)).await),
+        ClientFrame::Interrupt { key } => (key.clone(), take(shared, agent, via, key, None).await),
     };
     match taken {
         Ok(accepted) => Answer::Accepted(accepted),
@@ -94,6 +102,7 @@ async fn answer(shared: &Shared, agent: &AgentHandle, bytes: &[u8]) -> Answer {
 async fn take(
     shared: &Shared,
     agent: &AgentHandle,
+    via: &Via,
     key: Option<String>,
     text: Option<String>,
 ) -> Result<crate::api::Accepted, ApiError> {
@@ -101,8 +110,9 @@ async fn take(
         Some(key) => checked_key(&key)?,
         None => made_key()?,
     };
+    let caller = Caller { key, via: via.clone() };
     match text {
-        Some(text) => say(agent, &shared.hosted.metrics, key, &text).await,
-        None => command(agent, &shared.hosted.metrics, key, Control::Interrupt).await,
+        Some(text) => say(agent, &shared.hosted.metrics, caller, &text).await,
+        None => command(agent, &shared.hosted.metrics, caller, Control::Interrupt).await,
     }
 }

@@ -85,6 +85,62 @@ async fn a_websocket_tells_the_same_and_takes_messages() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_admitted_what_and_by_which_path_is_recorded_and_shown_to_no_model() {
+    // C-TRUST.
+    let model = Scripted::default();
+    let world = World::start(model.clone()).await;
+    let client = &world.client;
+    let mut events = client.events(0).await;
+    let post = |path: &str| client.request(Method::POST, &format!("/v1/agents/klbr/{path}"));
+    let said = |text: &str| json!({ "text": text });
+    let long = "x".repeat(150);
+    let requests = [
+        (post("messages").header("x-klbr-client", "chat").json(&said("one")), "chat", "messages"),
+        (
+            post("messages").header("user-agent", "curl/8.5 (ü)").json(&said("two")),
+            "curl/8.5 (??)",
+            "messages",
+        ),
+        (post("messages").header("x-klbr-client", "a\tb").json(&said("three")), "a?b", "messages"),
+        (post("interrupt").header("x-klbr-client", &long), &long[..100], "interrupt"),
+        (post("reset").header("x-klbr-client", ""), "http", "reset"),
+        (post("messages").json(&said("four")), "http", "messages"),
+    ];
+    for (request, called, path) in requests {
+        let (status, answer) = read(request).await;
+        assert_eq!(status, StatusCode::OK, "{answer}");
+        let (_, admitted) = events.until("admitted").await;
+        let via = json!({ "client": called, "path": format!("/v1/agents/klbr/{path}") });
+        assert_eq!(admitted["via"], via, "{admitted}");
+    }
+    let mut request =
+        format!("ws://{}/v1/agents/klbr/ws?after=0", client.addr).into_client_request().unwrap();
+    let token = format!("Bearer {}", client.token);
+    request.headers_mut().insert("authorization", token.parse().unwrap());
+    let (mut socket, _) = tokio_tungstenite::connect_async(request).await.unwrap();
+    socket
+        .send(Message::Text(json!({ "type": "message", "text": "five" }).to_string().into()))
+        .await
+        .unwrap();
+    let (_, admitted) = events.until("admitted").await;
+    assert_eq!(admitted["via"], json!({ "client": "ws", "path": "/v1/agents/klbr/ws" }));
+
+    let page = client.get("/v1/agents/klbr/records?limit=1").await;
+    assert_eq!(page["records"][0]["event"]["via"]["client"], "chat", "{page}");
+    let knows = |text: &str| {
+        let asked = model.asked.lock().unwrap();
+        asked.iter().any(|request| format!("{request:?}").contains(text))
+    };
+    until("the last one is shown", async || knows("five")).await;
+    assert!(!knows("curl") && !knows("/v1/agents"), "the model is told of clients");
+    // A host that admits by itself tells nothing.
+    world.running.ready().await.unwrap().say("k", "six").await.unwrap();
+    let (_, admitted) = events.until("admitted").await;
+    assert_eq!(admitted.get("via"), None, "{admitted}");
+    world.running.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn commands_are_carried_out_and_named() {
     let world = World::start(Scripted::default()).await;
     let client = &world.client;

@@ -50,6 +50,46 @@ fn a_flag_wins_over_the_environment_over_the_file_over_the_default() {
 }
 
 #[test]
+fn an_agent_works_where_a_folder_is_named_and_its_code_is_there_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    std::fs::create_dir_all(root.join("a/b")).unwrap();
+    let of = |file: &str, environment: &[(&str, &str)]| {
+        let config = load(file, &[], environment).1.unwrap();
+        let below = |path: &std::path::Path| path.strip_prefix(root).unwrap().display().to_string();
+        let workspace = config.workspace.map(|it| (below(&it.root), below(&it.start)));
+        (workspace, config.code.map(|code| below(&code.root)))
+    };
+    let at = |path: &str| root.join(path).display().to_string();
+    let (a, b) = (at("a"), at("a/b"));
+    let pair = |root: &str, start: &str| Some((root.to_owned(), start.to_owned()));
+    assert_eq!(of("", &[]), (None, None));
+    let workspace = format!("[workspace]\nroot = {a:?}\n");
+    assert_eq!(of(&workspace, &[]), (pair("a", "a"), Some("a".into())));
+    assert_eq!(of(&format!("{workspace}start = \"b\"\n"), &[]), (pair("a", "a/b"), Some("a".into())));
+    assert_eq!(of(&format!("{workspace}[code]\nenabled = false\n"), &[]), (pair("a", "a"), None));
+    assert_eq!(of(&format!("{workspace}[code]\nroot = {b:?}\n"), &[]), (pair("a", "a"), Some("a/b".into())));
+    assert_eq!(of(&format!("[code]\nroot = {b:?}\n"), &[]), (pair("a/b", "a/b"), Some("a/b".into())));
+    let environment = [("KLBR_WORKSPACE_ROOT", &*a), ("KLBR_WORKSPACE_START", "b")];
+    assert_eq!(of("", &environment), (pair("a", "a/b"), Some("a".into())));
+    check_refused(
+        "[workspace]\nroot = \"nowhere\"\n",
+        &[],
+        &expect!["~/klbr.toml:2: workspace.root: expected a folder, and there is none at ~/nowhere"],
+    );
+    check_refused(
+        "[workspace]\nroot = \".\"\nstart = \"..\"\n",
+        &[],
+        &expect!["~/klbr.toml:3: workspace.start: ~/./.. is not within ~/."],
+    );
+    check_refused(
+        "[workspace]\nstart = \"a\"\n",
+        &[],
+        &expect!["~/klbr.toml:2: workspace.start: it is within workspace.root, which is not set"],
+    );
+}
+
+#[test]
 fn code_is_worked_on_where_a_folder_of_it_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().to_str().unwrap();

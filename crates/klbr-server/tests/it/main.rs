@@ -11,3 +11,4 @@ mod processes;
 mod refusals;
 mod restart;
 mod support;
+mod workspace;

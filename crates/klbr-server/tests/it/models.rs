@@ -55,7 +55,8 @@ impl Server {
         *self.shared.calls.lock().unwrap() = calls.to_vec();
     }
 
-    fn asked(&self) -> Vec<Value> {
+    /// The requests, in order.
+    pub(crate) fn asked(&self) -> Vec<Value> {
         self.shared.asked.lock().unwrap().clone()
     }
 }
@@ -114,7 +115,53 @@ async fn a_server_that_comes_late_is_found_by_the_next_try() {
     let models = client.get("/v1/models").await;
     assert_eq!(models["servers"][0]["models"][1], json!({ "id": "other", "context_tokens": 4096 }));
     assert_eq!(models["in_use"], known);
+
+    let agent = async || client.get("/v1/agents/klbr/status").await["agent"].clone();
+    until("the agent knows it", async || agent().await["context_tokens"] == 8192).await;
+    assert_eq!(agent().await["model"], "late-7b");
+    client.say("k2", "And now?").await;
+    let (_, made) = events.until("prefix_made").await;
+    assert_eq!(made["cause"], "model", "the next turn is made with it by name: {made}");
     running.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_named_server_that_comes_late_is_asked_for_the_context_then() {
+    let addr = free_port();
+    let at = |file: &str| {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join("klbr.toml"), file).unwrap();
+        let config = Config::load(home.path(), &|_| None, &|_| None).unwrap();
+        (home, config)
+    };
+    let settings = format!("[model]\nbase_url = \"http://{addr}/v1\"\nname = \"other\"\n");
+    let (_home, config) = at(&settings);
+    let (_second, configured) = at(&format!("{settings}context_tokens = 30000\n"));
+    let mut lives = Vec::new();
+    for config in [config, configured] {
+        let running = Daemon::new(config).start().await.unwrap();
+        let agent = in_time("ready", running.ready()).await.unwrap();
+        let mut updates = agent.updates(None).await.unwrap();
+        agent.say("k", "Anyone?").await.unwrap();
+        let failed = async {
+            while !matches!(
+                updates.next().await.unwrap().unwrap().happening,
+                klbr_core::update::Happening::SamplingFailed { .. }
+            ) {}
+        };
+        in_time("a failure", failed).await;
+        lives.push((running, agent));
+    }
+    assert_eq!(lives[0].1.status().await.unwrap().context_tokens, 32_768, "what is assumed");
+    let server = Server::at(addr, &[say("Found."), wait(600)]).await;
+    let context = async |at: usize| lives[at].1.status().await.unwrap().context_tokens;
+    until("it is told", async || context(0).await == 4_096).await;
+    until("both have asked", async || server.asked().len() >= 2).await;
+    assert_eq!(context(1).await, 30_000, "what the operator says stays");
+    for (running, agent) in lives {
+        assert_eq!(&*agent.status().await.unwrap().model, "other");
+        running.shutdown().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use klbr_core::ids::Seq;
 use klbr_core::runtime::store::{Store, StoreError};
 use klbr_core::testkit::store_suite::fixtures::Script;
-use klbr_store::{OpenError, SqliteStore};
+use klbr_store::{Access, OpenError, Options, SqliteStore};
 use rusqlite::Connection;
 
 use crate::disk::{QUICK, live, open};
@@ -38,6 +38,9 @@ async fn a_damaged_file_is_set_aside_and_nothing_takes_its_place() {
         let mut bytes = std::fs::read(&path).unwrap();
         damage(&mut bytes);
         std::fs::write(&path, &bytes).unwrap();
+        let reading = SqliteStore::open(&path, Options { access: Access::Read, ..QUICK }).err();
+        assert!(matches!(&reading, Some(OpenError::Unsound { .. })), "{what}: {reading:?}");
+        assert_eq!(std::fs::read(&path).unwrap(), bytes, "{what}: whoever only reads leaves it where it is");
         let error = refused(&path);
         let OpenError::Damaged { aside, .. } = &error else { panic!("{what}: {error:?}") };
         assert!(aside.to_str().unwrap().contains("klbr.db.damaged-2"), "{}", aside.display());

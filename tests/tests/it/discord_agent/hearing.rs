@@ -153,7 +153,7 @@ async fn b_dis_5_a_conversation_keeps_its_alias_over_restarts() {
     assert_eq!(named("conv:d2"), Some(other.to_string()));
     let known = life.discord.conversations().await.unwrap();
     let names: Vec<_> =
-        known.iter().map(|known| (known.kind, known.name.as_deref(), known.guild.as_deref())).collect();
+        known.iter().map(|known| (&*known.kind, known.name.as_deref(), known.guild.as_deref())).collect();
     assert_eq!(names, [("guild", Some("other"), Some("house")), ("guild", Some("general"), Some("house"))]);
 }
 

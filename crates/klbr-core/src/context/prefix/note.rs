@@ -28,6 +28,7 @@ pub(super) fn changes(told: &Facts, now: &Facts) -> Vec<(Topic, String)> {
     say(Topic::Plan, "The person changed the plan; it is now:", &told.plan, &now.plan);
     let (before, memory) = (listed(&told.memory), listed(&now.memory));
     say(Topic::Memory, "The person changed what is remembered; it is now:", &before, &memory);
+    say(Topic::Environment, "Where you work changed; it is now:", &told.environment, &now.environment);
     for (path, told, now) in pairs(&told.instructions, &now.instructions) {
         say(Topic::Instructions, &format!("{path} changed; it now reads:"), told, now);
     }

@@ -1,15 +1,16 @@
 //! Requests from handles: admission in batches, and questions.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
 use super::Driver;
-use crate::event::{EventKey, NewEvent};
+use crate::event::EventKey;
 use crate::ids::EventId;
 use crate::input::Input;
 use crate::policy::Observed;
-use crate::runtime::handle::{Admission, AdmitError, Request};
+use crate::runtime::handle::{Admission, AdmitError, Offered, Request};
 
 /// Everyone who waits for one admission; those after the first offered the same happening again.
 #[derive(Default)]
@@ -37,7 +38,7 @@ impl Driver {
         let mut offered = Vec::new();
         for request in requests {
             match request {
-                Request::Admit { event, reply } => offered.push((event, reply)),
+                Request::Admit(events) => offered.extend(events),
                 // Whoever asked a question may have gone before its answer.
                 Request::Status(reply) => drop(reply.send(self.agent.status())),
                 Request::Waiting { limit, reply } => drop(reply.send(self.agent.waiting(limit))),
@@ -49,6 +50,14 @@ impl Driver {
                 }
                 Request::Observers(reply) => drop(reply.send(self.agent.observers().clone())),
                 Request::Soul(reply) => drop(reply.send(self.agent.soul())),
+                Request::ModelFound { model, context_tokens, reply } => {
+                    // Also for the agent that is restored after the store has failed.
+                    Arc::make_mut(&mut self.ports.config).model_found(&model, context_tokens);
+                    if self.poison.is_none() {
+                        self.handle(Input::ModelFound { model, context_tokens });
+                    }
+                    let _ = reply.send(());
+                }
                 Request::Shutdown(reply) => self.stopping = Some(reply),
             }
         }
@@ -66,25 +75,25 @@ impl Driver {
     }
 
     /// Admits what is new, and answers repeats with the first one's id.
-    async fn admit(&mut self, offered: Vec<(NewEvent, oneshot::Sender<Result<Admission, AdmitError>>)>) {
+    async fn admit(&mut self, offered: Vec<Offered>) {
         if let Some(why) = &self.poison {
-            for (_, reply) in offered {
+            for Offered { reply, .. } in offered {
                 let _ = reply.send(Err(AdmitError::Store(why.clone())));
             }
             return;
         }
-        let keys: Vec<EventKey> = offered.iter().map(|(event, _)| event.key()).collect();
+        let keys: Vec<EventKey> = offered.iter().map(|offered| offered.event.key()).collect();
         let known = match self.ports.store.find(&self.ports.config.agent, &keys).await {
             Ok(known) => known,
             Err(error) => {
-                for (_, reply) in offered {
+                for Offered { reply, .. } in offered {
                     let _ = reply.send(Err(AdmitError::Store(error.to_string())));
                 }
                 return;
             }
         };
         let mut batch: HashMap<EventKey, u64> = HashMap::new();
-        for (((event, reply), key), known) in offered.into_iter().zip(keys).zip(known) {
+        for ((Offered { event, reply }, key), known) in offered.into_iter().zip(keys).zip(known) {
             if let Some(event) = known {
                 let _ = reply.send(Ok(Admission { event, repeated: true }));
                 continue;

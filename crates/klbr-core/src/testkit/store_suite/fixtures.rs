@@ -133,6 +133,7 @@ pub fn header(id: EventId, instance: &str, conversation: &str, external_id: &str
         amends: None,
         joins: None,
         control: None,
+        via: None,
     }
 }
 

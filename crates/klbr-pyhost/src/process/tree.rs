@@ -1,0 +1,118 @@
+//! Everything that came of one Python process, found and killed.
+//!
+//! A group is killed at once. What left the group (a daemon of its own session) still carries the mark in its
+//! environment, where the platform shows it.
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// The variable that marks what came of a process.
+pub(super) const MARKER: &str = "KLBR_HOSTED";
+
+/// The processes that came of one.
+#[derive(Clone, Debug)]
+pub(crate) struct Tree {
+    mark: String,
+    root: Pid,
+}
+
+/// Whether the process that everything came of is meant too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    Everything,
+    Descendants,
+}
+
+impl Tree {
+    pub(super) fn new(mark: String, root: Pid) -> Self {
+        Tree { mark, root }
+    }
+
+    /// Kills the group at once.
+    pub(crate) fn kill_group(&self) {
+        // Gone already is as good.
+        let _ = kill_process_group(self.root, Signal::KILL);
+    }
+
+    /// Interrupts the process, as Ctrl-C does.
+    pub(crate) fn interrupt(&self) {
+        let _ = rustix::process::kill_process(self.root, Signal::INT);
+    }
+
+    /// Kills what is left, wherever it went; answers with how many. Blocks for some milliseconds.
+    pub(crate) fn sweep(&self, reach: Reach) -> usize {
+        #[cfg(target_os = "linux")]
+        return linux::kill_all(self.mark.as_bytes(), self.root, reach);
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = (reach, &self.mark);
+            0
+        }
+    }
+
+    /// Whether the process has living children. Cheap; sees no grandchild whose parent is gone.
+    pub(crate) fn has_children(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        return linux::has_children(self.root);
+        #[cfg(not(target_os = "linux"))]
+        false
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::collections::HashSet;
+    use std::fs;
+    use std::time::{Duration, Instant};
+
+    use rustix::process::{Pid, Signal, kill_process};
+
+    use super::{MARKER, Reach};
+
+    /// How long the killed may take to be gone: what hangs in the kernel longer is the kernel's.
+    const PATIENCE: Duration = Duration::from_secs(2);
+
+    pub(super) fn kill_all(mark: &[u8], root: Pid, reach: Reach) -> usize {
+        let mut killed: HashSet<Pid> = HashSet::new();
+        let until = Instant::now() + PATIENCE;
+        loop {
+            // What is being killed may have started something in its last moment: the last pass finds nothing.
+            let mut alive = marked(mark);
+            alive.retain(|pid| reach == Reach::Everything || *pid != root);
+            if alive.is_empty() || Instant::now() >= until {
+                return killed.len();
+            }
+            for pid in alive {
+                let _ = kill_process(pid, Signal::KILL);
+                killed.insert(pid);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// The living processes that carry the mark.
+    fn marked(mark: &[u8]) -> Vec<Pid> {
+        let own = rustix::process::getpid();
+        let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+        entries
+            .flatten()
+            .filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
+            .filter(|pid| *pid != own && is_marked(*pid, mark))
+            .collect()
+    }
+
+    fn is_marked(pid: Pid, mark: &[u8]) -> bool {
+        // The dead have no environment any more.
+        let path = format!("/proc/{}/environ", pid.as_raw_nonzero());
+        let Ok(environment) = fs::read(path) else { return false };
+        environment.split(|byte| *byte == 0).any(|variable| {
+            variable.strip_prefix(MARKER.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")) == Some(mark)
+        })
+    }
+
+    pub(super) fn has_children(root: Pid) -> bool {
+        let Ok(threads) = fs::read_dir(format!("/proc/{}/task", root.as_raw_nonzero())) else { return false };
+        threads.flatten().any(|thread| {
+            fs::read_to_string(thread.path().join("children")).is_ok_and(|list| !list.trim().is_empty())
+        })
+    }
+}

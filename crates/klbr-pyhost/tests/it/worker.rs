@@ -1,0 +1,142 @@
+//! What a healthy worker does: answers, reads of the host, records.
+
+use klbr_core::ids::Epoch;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use klbr_core::event::Priority;
+use klbr_core::policy::{Answer, HookFailure, Slot, Verdict};
+use klbr_core::runtime::policy::Policy as _;
+use klbr_pyhost::*;
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hook_decides_and_leaves_one_record() {
+    let Some(world) = World::new() else { return };
+    let policy = world.owner(
+        Slot::DeliveryReview,
+        r#"
+from klbr import hooks
+
+@hooks.slot("delivery.review", deadline="300ms")
+async def f(send: hooks.DeliveryReview) -> hooks.Verdict:
+    return hooks.hold("not this: " + hooks.arguments(send)["content"])
+"#,
+        SECOND * 5,
+    );
+    let loaded = ready(&policy).await;
+    assert_eq!(loaded.hooks[0].deadline_ms, Some(300));
+    assert!(loaded.hooks[0].file.as_deref().unwrap().ends_with("p.py"), "{:?}", loaded.hooks);
+    let answer = policy.decide(Epoch(1), delivery()).await.unwrap();
+    assert_eq!(answer, Answer::Verdict(Verdict::Hold { reason: "not this: hello".into() }));
+    let record = world.record();
+    assert_eq!(
+        (&*record.run, record.kind, &*record.name, record.epoch),
+        ("p:f", Kind::Slot, "delivery.review", 1)
+    );
+    assert_eq!(record.outcome, Outcome::Answered);
+    assert_eq!(record.answer, Some(serde_json::to_value(&answer).unwrap()));
+    assert!(record.elapsed < record.deadline);
+}
+
+struct Reads;
+
+#[async_trait]
+impl HostCalls for Reads {
+    fn offers(&self) -> Vec<Offer> {
+        let parameters = json!({
+            "type": "object",
+            "properties": {"conversation": {"type": "string"}, "minutes": {"type": "integer", "default": 5}},
+            "required": ["conversation"],
+        });
+        vec![Offer { name: "recent_deliveries".into(), doc: "What was said lately.".into(), parameters }]
+    }
+
+    async fn call(&self, caller: Caller, name: &str, arguments: Value) -> Result<Value, HostCallError> {
+        assert_eq!((&*caller.who, name), ("p:f", "recent_deliveries"));
+        match arguments["minutes"].as_u64() {
+            Some(10) => Ok(json!(["a", "b"])),
+            _ => Err(HostCallError { code: "refused", message: "ten minutes or nothing".into() }),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hook_reads_the_host_while_it_is_asked() {
+    let Some(world) = World::new() else { return };
+    world.write(
+        "p.py",
+        r#"
+from klbr import hooks
+
+async def f(question: hooks.ActionReview, host: hooks.Host):
+    recent = await host.recent_deliveries("d1", minutes=10)
+    try:
+        await host.recent_deliveries("d1", minutes=3)
+    except hooks.HostError as error:
+        return hooks.deny(f"{len(recent)} and {error.code}: {error}")
+"#,
+    );
+    let spec = world.spec(&[("p:f", Kind::Slot, "action.review")]);
+    let worker = Arc::new(Worker::start(spec, Arc::new(Reads), world.watch()));
+    let binding = SlotBinding { run: "p:f".into(), deadline: SECOND * 10, on_death: OnDeath::Fail };
+    let policy = HookPolicy::new(worker, [(Slot::ActionReview, binding)].into(), world.recorder());
+    let answer = policy.decide(Epoch(1), klbr_core::policy::Question::ActionReview(review())).await.unwrap();
+    let reason = "2 and refused: ten minutes or nothing".into();
+    assert_eq!(answer, Answer::Verdict(Verdict::Deny { reason }));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_is_checked_against_the_domain() {
+    let Some(world) = World::new() else { return };
+    let policy = world.owner(Slot::EventPriority, "def f(event):\n    return 'operator'\n", SECOND * 10);
+    let failure = policy.decide(Epoch(1), priority(Priority::Ambient)).await.unwrap_err();
+    let HookFailure::Invalid { reason } = &failure else { panic!("{failure:?}") };
+    assert!(reason.contains("an event from outside cannot become Operator"), "{reason}");
+    assert!(matches!(world.record().outcome, Outcome::Invalid { .. }));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_run_beside_each_other_on_one_thread() {
+    let Some(world) = World::new() else { return };
+    let code = r#"
+import asyncio, threading
+seen = []
+async def f(question):
+    seen.append(threading.current_thread() is threading.main_thread())
+    if question.waiting == 1:
+        while len(seen) < 2:
+            await asyncio.sleep(0.001)
+    return all(seen)
+"#;
+    let policy = world.owner(Slot::Wake, code, SECOND * 20);
+    let question = |waiting| klbr_core::policy::Question::Wake { waiting, configured: false };
+    let (first, second) =
+        tokio::join!(policy.decide(Epoch(1), question(1)), policy.decide(Epoch(1), question(2)));
+    assert_eq!((first, second), (Ok(Answer::Yes(true)), Ok(Answer::Yes(true))));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stopping_leaves_nothing_behind() {
+    let Some(world) = World::new() else { return };
+    let policy = world.owner(
+        Slot::Wake,
+        "import subprocess, time\ndef f(q):\n    subprocess.Popen(['sleep', '1000'], start_new_session=True)\n    return True\n",
+        SECOND * 20,
+    );
+    let loaded = ready(&policy).await;
+    policy.decide(Epoch(1), wake()).await.unwrap();
+    let worker = Arc::clone(policy.worker());
+    drop(policy);
+    Arc::into_inner(worker).unwrap().stop().await;
+    assert!(!lives(loaded.pid));
+    let left = std::process::Command::new("pgrep").args(["-f", "^sleep 1000$"]).output();
+    if let Ok(left) = left {
+        assert_eq!(String::from_utf8_lossy(&left.stdout), "");
+    }
+}
