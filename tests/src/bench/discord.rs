@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use klbr_core::ids::EventId;
-use klbr_core::update::Happening;
+use klbr_core::update::{Happening, Update};
 use serde_json::{Value, json};
 
+use super::interrupt::Times;
 use super::life::{peak, resident};
 use super::rig::{Rig, WATCHDOG, always, reply, wait};
-use super::{Bar, BenchError, Figure, Line, Plan, spread};
+use super::{Bar, BenchError, Figure, Line, Plan};
 use crate::clock::Stamp;
 use crate::daemon::{Follower, Klbrd};
 use crate::discord_double::{Burst, Control, DiscordDouble, NewBurst, Snowflake, What};
@@ -22,7 +23,7 @@ const MANY: usize = 10_000;
 const MINUTE: u64 = 60;
 
 /// The context of the long burst, in tokens, and what the model makes of it when it is full.
-const CONTEXT: &str = "64000";
+const CONTEXT: &str = "32768";
 const SUMMARY: &str = "Everybody asked about the build, which has been red since this morning.";
 
 /// How often the ledger is asked.
@@ -110,25 +111,30 @@ pub(super) async fn measure(plan: &Plan) -> Result<Vec<Line>, BenchError> {
 /// Each mention ends a wait.
 async fn directed(plan: &Plan) -> Result<Line, BenchError> {
     let mut scene = Scene::start(plan).await?;
+    let mut follower = Follower::new();
+    follower.attach(scene.rig.api());
     scene.mention("begin").await?;
     scene.rig.is_asked().await?;
-    let mut times = Vec::new();
+    let is_heard = |update: &Update| matches!(&update.happening, Happening::Admitted { external_id, .. } if external_id.starts_with("msg:"));
+    let mut heard = follower.until("a mention", 0, WATCHDOG, is_heard).await.map_err(BenchError::Absent)?;
+    let mut times = Times::default();
     for number in 0..plan.runs {
         scene.rig.waits().await?;
         scene.rig.forget().await?;
         let said = Stamp::now();
         scene.mention(&format!("Are you there? ({number})")).await?;
-        times.push(scene.rig.is_asked().await?.at.since(said));
+        let shown = scene.rig.is_asked().await?.at;
+        let next = follower.until("a mention", heard + 1, WATCHDOG, is_heard).await;
+        heard = next.map_err(BenchError::Absent)?;
+        times.add((said, follower.stamped()[heard].0), shown);
     }
-    Ok(Line {
-        row: "discord",
-        what: "a mention is shown".to_owned(),
-        method: "from before the double is told to say it to the request with it whole at the model server, out of a \
-                 wait: the gateway's way, the durable admission and the durable frame are in it"
-            .to_owned(),
-        n: times.len(),
-        figures: spread(&times, None, Some(20.0)),
-    })
+    let mut line = times.line("discord", "a mention is shown", "", (20.0, 20.0));
+    line.figures[0].bar = None;
+    line.method = "from its admission, as a client was told of it (0 if told after), to the request with it whole at the \
+                   model server, out of a wait; since sent: from before the double is told to say it, with the gateway's \
+                   way and the durable admission in it"
+        .to_owned();
+    Ok(line)
 }
 
 /// As much as the double can say.
@@ -170,7 +176,12 @@ pub(super) async fn burst(plan: &Plan) -> Result<Vec<Line>, BenchError> {
     let pid = scene.rig.daemon.running.pid();
     let idle = resident(pid)?;
     let burst = scene.burst(MANY, MANY as u64 / MINUTE + 1);
-    let said = scene.control().burst(burst).await?;
+    let half = async {
+        tokio::time::sleep(Duration::from_secs(MINUTE / 2)).await;
+        resident(pid)
+    };
+    let said = async { Ok(scene.control().burst(burst).await?) };
+    let (said, half) = tokio::try_join!(said, half)?;
     scene.admits(MANY as u64 + 1).await?;
     let (after, most) = (resident(pid)?, peak(pid)?);
     let heard = heard(&mut follower, &said).await?;
@@ -197,12 +208,14 @@ pub(super) async fn burst(plan: &Plan) -> Result<Vec<Line>, BenchError> {
         ),
         line(
             "memory",
-            "VmHWM and VmRSS in /proc after the last admission, beside VmRSS before the first",
+            "VmHWM and VmRSS in /proc after the last admission, beside VmRSS before the first and after half a minute; a \
+             context of 32,768 tokens, compacted by the way",
             1,
             vec![
                 Figure::plain("peak", mb(most), "MB").against(Bar::AtMost(30.0)),
-                Figure::plain("after", mb(after), "MB"),
                 Figure::plain("before", mb(idle), "MB"),
+                Figure::plain("after half a minute", mb(half), "MB"),
+                Figure::plain("after all", mb(after), "MB"),
             ],
         ),
         line(

@@ -1,11 +1,15 @@
-//! `full [--release-dir FOLDER]`: the large numbers: 10,000 seeds of the simulator, 3,000 kills, 1,000 trees, every
-//! row of the bench.
+//! `full [--release-dir FOLDER]`: the large numbers: 10,000 seeds of the simulator, 3,000 kills and 1,000 more on Discord,
+//! ten minutes of a gateway that is cut, 1,000 trees, every row of the bench.
 
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use klbr_tests::{bench, crash, simulator};
+
+/// How long the soak lasts.
+const SOAK: Duration = Duration::from_secs(600);
 
 #[tokio::main(worker_threads = 2)]
 async fn main() -> ExitCode {
@@ -32,22 +36,20 @@ async fn run() -> Result<bool, Box<dyn std::error::Error>> {
         Ok(line) => println!("{line}"),
         Err(violation) => println!("{violation}"),
     }
-    let killed = crash::Plan {
-        world: crash::World::Operator,
-        trials: 3_000,
-        seed: 1,
-        lanes: 2,
-        folder: folder.clone(),
-    }
-    .execute()
-    .await?;
-    let rows = bench::Row::ALL.to_vec();
+    let matrix = |world, trials| crash::Plan { world, trials, seed: 1, lanes: 2, folder: folder.clone() };
+    let killed = matrix(crash::World::Operator, 3_000).execute().await?;
+    let on_discord = matrix(crash::World::Discord, 1_000).execute().await?;
+    let soaked = crash::Soak { lasts: SOAK, seed: 1, folder: folder.clone() }.execute().await?;
+    let rows = bench::Row::ALL.into_iter().chain(bench::Row::LONG).collect();
     let (met, bars) = bench::Plan { rows, runs: 500, trees: 1_000, folder, json: false }.execute().await?;
+    let verdict = |is_right: bool| if is_right { "without a violation" } else { "VIOLATED" };
     println!(
-        "full: commit {}: simulator {}, crash matrix {}, {met} of {bars} bars met",
+        "full: commit {}: simulator {}, crash matrix {}, on Discord {}, soak {}, {met} of {bars} bars met",
         klbr_tests::commit(),
-        if simulated.is_ok() { "without a violation" } else { "VIOLATED" },
-        if killed { "without a violation" } else { "VIOLATED" },
+        verdict(simulated.is_ok()),
+        verdict(killed),
+        verdict(on_discord),
+        verdict(soaked),
     );
-    Ok(simulated.is_ok() && killed && met == bars)
+    Ok(simulated.is_ok() && killed && on_discord && soaked && met == bars)
 }
