@@ -26,7 +26,7 @@ const PLEASE: &str = "Please answer ";
 
 /// How long a nonce is trusted in every second home, in seconds: there, most of what a kill leaves open is looked up in
 /// the channel's history.
-const SHORT: &str = "0.2";
+const SHORT: &str = "0.05";
 
 /// Somewhere that people speak.
 #[derive(Clone, Copy, Debug)]
