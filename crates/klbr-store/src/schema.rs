@@ -203,7 +203,7 @@ fn prepare(conn: &Connection, durability: Durability) -> rusqlite::Result<()> {
         Durability::ProcessEnd => "PRAGMA synchronous = OFF;",
     })?;
     // The log is copied by a thread of its own, not within commits.
-    conn.execute_batch("PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -8192;")
+    conn.execute_batch("PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -4096;")
 }
 
 fn migrate(path: &Path, conn: &mut Connection, version: u32, migrations: &[&str]) -> Result<(), OpenError> {
