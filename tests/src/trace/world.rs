@@ -141,6 +141,7 @@ impl<'t> World<'t> {
                 Command::Acknowledge { .. }
                 | Command::DropSampling { .. }
                 | Command::Cancel { .. }
+                | Command::Answer { .. }
                 | Command::Activate { .. } => {
                     continue;
                 }
