@@ -196,7 +196,7 @@ const TRIAL: klbr_core::ids::Epoch = klbr_core::ids::Epoch(0);
 pub(crate) fn sample(slot: klbr_core::policy::Slot) -> Question {
     use klbr_core::event::{Bucket, Priority, SourceKind};
     use klbr_core::ids::{EventId, TurnId};
-    use klbr_core::policy::{NudgeKind, Review, Slot};
+    use klbr_core::policy::{Candidate, NudgeKind, Review, Slot};
     let review = || Review {
         action: "1.1.1".parse().expect("an action's id has three numbers"),
         name: "sample".into(),
@@ -241,5 +241,20 @@ pub(crate) fn sample(slot: klbr_core::policy::Slot) -> Question {
         Slot::DeliveryFormat => Question::DeliveryFormat(review()),
         Slot::CompactWhen => Question::CompactWhen { used: 1, threshold: 2 },
         Slot::CompactPrompt => Question::CompactPrompt { text: "sample".into() },
+        Slot::CompactKeep => Question::CompactKeep { messages: 9, turns: 1 },
+        Slot::ContextSelect => Question::ContextSelect {
+            events: vec![Candidate {
+                event: EventId(1),
+                kind: SourceKind::Channel,
+                instance: "sample".into(),
+                conversation: Some("d1".into()),
+                priority: Priority::Ambient,
+                waited_ms: 1,
+                bytes: 6,
+            }],
+        },
+        Slot::DeliveryTarget => {
+            Question::DeliveryTarget { conversations: vec!["d1".into()], target: Some("d1".into()) }
+        }
     }
 }
