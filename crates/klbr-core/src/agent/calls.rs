@@ -7,7 +7,6 @@ use super::live::{Judged, Then};
 use crate::action::{ActionSpec, Attempt, Delivery, End, FailureKind, FrameContext, Outcome, Role, Sent};
 use crate::context::{Answer, Dedupe, Output};
 use crate::event::{Body, NewEvent, Priority, Source, SourceKind};
-use crate::hash::Hash;
 use crate::ids::{ActionId, Fence};
 use crate::input::Command;
 use crate::policy::{NudgeKind, Question, Review, Slot, Verdict};
@@ -133,8 +132,7 @@ impl Agent {
         }
         let is_delivery = matches!(role, Role::Delivery { .. });
         let formatted = self.live.judged.get(&action).is_some_and(|judged| judged.formatted);
-        let hash = Hash::of(format!("{}\0{arguments}", call.name).as_bytes()).to_string().into();
-        let review = Review { action, name: call.name, arguments: arguments.clone(), hash };
+        let review = Review::new(action, call.name, arguments.clone());
         self.live.judged.insert(action, Judged { arguments, formatted });
         if is_delivery && !formatted && self.is_bound(Slot::DeliveryFormat) {
             return self.ask(Question::DeliveryFormat(review), Then::Format(action));
