@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -130,7 +131,7 @@ pub(crate) enum FromPython {
 }
 
 /// A hook as its worker found it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadedHook {
     /// `module:function`.
     pub run: Arc<str>,
@@ -269,7 +270,7 @@ pub enum Part {
 }
 
 /// A variable of the workbench.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Variable {
     /// Its name.
     pub name: Arc<str>,
