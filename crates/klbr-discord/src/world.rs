@@ -34,6 +34,9 @@ pub(crate) struct Place {
     /// Whether messages after the cursor may have been missed.
     #[serde(default)]
     pub(crate) is_open: bool,
+    /// How often that was found: what was fetched before it was found anew says nothing of what came since.
+    #[serde(skip)]
+    pub(crate) gaps: u32,
     /// When something that was heard there was last said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) heard: Option<Timestamp>,
@@ -53,6 +56,7 @@ impl Place {
             latest: None,
             after: None,
             is_open: false,
+            gaps: 0,
             heard: None,
             ahead: None,
         }
@@ -229,7 +233,17 @@ impl World {
 
     /// Notes that messages may have been missed there.
     pub(crate) fn open(&mut self, channel: ChannelId) {
-        self.change(channel, |place| place.is_open = place.after.is_some());
+        self.change(channel, |place| {
+            place.is_open = place.after.is_some();
+            place.gaps += 1;
+        });
+    }
+
+    /// Notes that a gap was filled, unless messages may have been missed since.
+    pub(crate) fn filled(&mut self, channel: ChannelId, gap: u32) {
+        if self.place(channel).is_some_and(|place| place.gaps == gap) {
+            self.close(channel);
+        }
     }
 
     /// Notes that nothing is missed there any more.
@@ -347,6 +361,20 @@ mod tests {
         assert_eq!(after(&world, 5), Some(30));
         world.passed(here, message(25));
         assert_eq!(after(&world, 5), Some(30), "a cursor never moves back");
+    }
+
+    #[test]
+    fn b_dis_10_what_was_fetched_before_a_gap_does_not_fill_it() {
+        let mut world = World::default();
+        let here = ChannelId::new(5).unwrap();
+        world.told_channel(&channel(5, Some(10)));
+        world.open(here);
+        let gap = world.place(here).unwrap().gaps;
+        world.open(here);
+        world.filled(here, gap);
+        assert_eq!(world.open_places(), [here], "another session began while the first gap was being filled");
+        world.filled(here, world.place(here).unwrap().gaps);
+        assert_eq!(world.open_places(), []);
     }
 
     #[test]
