@@ -192,10 +192,10 @@ impl World {
         self.change(channel, |place| place.after = place.after.max(Some(message)));
     }
 
-    /// Begins a session of one of `session.shards` shards anew: messages may have been missed in every conversation
+    /// Notes that a session of one of `total` shards begins anew: messages may have been missed in every conversation
     /// of it that was ever heard, and in every private one: of those nobody else tells that there is anything new.
-    pub(crate) fn begin(&mut self, shard: u32, session: Session) {
-        let total = u64::from(session.shards.max(1));
+    pub(crate) fn begin(&mut self, shard: u32, total: u32) {
+        let total = u64::from(total.max(1));
         let is_its = |place: &Place| match place.guild {
             Some(guild) => (guild.get() >> SHARD_SHIFT) % total == u64::from(shard),
             None => shard == 0,
@@ -207,7 +207,6 @@ impl World {
         for channel in self.places.iter().filter_map(heard).collect::<Vec<_>>() {
             self.open(channel);
         }
-        self.set_session(shard, Some(session));
     }
 
     /// Notes that everything of a shard's session up to this dispatch is admitted or was let pass.
@@ -397,7 +396,7 @@ mod tests {
         let changed = world.take_changed();
         world.kept(&changed);
         assert!(!world.is_fresh(private));
-        world.begin(0, Session { id: "s".into(), url: None, sequence: 1, shards: 1 });
+        world.begin(0, 1);
         assert_eq!(world.open_places(), [private]);
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use klbr_core::testkit::MemoryStore;
 use klbr_discord::{Fatal, RunError};
-use klbr_tests::discord_double::{Answer, CutHow, Say, Snowflake, What};
+use klbr_tests::discord_double::{Answer, Command, CutHow, NewThread, Say, Snowflake, What};
 use serde_json::json;
 use tokio::time::timeout;
 
@@ -118,6 +118,24 @@ async fn b_dis_10_what_was_missed_is_fetched_after_the_cursor_once() {
         "{after:?}"
     );
     assert_eq!(after.len(), 3, "two pages of the channel, one of the direct messages: {after:?}");
+}
+
+#[tokio::test]
+async fn b_dis_10_the_first_words_ever_said_in_a_channel_are_not_missed() {
+    let scene = Scene::new().await;
+    let store = MemoryStore::new();
+    let life = Life::begin(&scene, &store, []).await;
+    life.is_listening(&scene).await;
+    // Nothing was ever said there. A thread is told after the guild that the channel was told with.
+    let (channel, owner) = (scene.channel, Some(scene.person));
+    let plans = Command::Thread(NewThread { channel, name: "plans".to_owned(), message: None, owner });
+    let thread: Snowflake = scene.control().command(&plans).await.unwrap();
+    life.hears(&format!("thread:{thread}")).await;
+    life.stop().await;
+    scene.control().expire().await.unwrap();
+    let missed = scene.say("is anyone there?").await;
+    let life = Life::begin(&scene, &store, []).await;
+    life.hears(&format!("msg:{missed}")).await;
 }
 
 #[tokio::test]
