@@ -18,6 +18,7 @@ mod observers;
 mod process;
 mod protocol;
 mod publish;
+mod python_tool;
 mod session;
 mod slots;
 mod sources;
@@ -40,6 +41,7 @@ pub use protocol::{
     FailedHook, HookError, HookErrorKind, LoadedHook, Offer, PROTOCOL, Part, Variable, WaitAsked,
 };
 pub use publish::{TreeError, Trees};
+pub use python_tool::{CellTimes, PYTHON, PythonTool};
 pub use slots::{HookPolicy, SlotBinding};
 pub use sources::Sources;
 pub use transforms::{Held, OnFailure, Step, Transformed, Transforms};
