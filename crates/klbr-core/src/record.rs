@@ -282,6 +282,15 @@ pub enum Record {
         text: Arc<str>,
     },
 
+    /// A running action called another one: `turn.step.n.m`.
+    Called {
+        /// The call, which names its caller.
+        action: ActionId,
+        /// The called action's name, as the caller spells it.
+        name: Arc<str>,
+        /// Its arguments.
+        arguments: Arc<str>,
+    },
     /// An action may run: what was decided on is frozen.
     Intended {
         /// The action.
@@ -330,6 +339,15 @@ pub enum Record {
         /// What was said to whom, when a delivery is confirmed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         delivered: Option<Delivered>,
+    },
+    /// An action came to its end, and asks to wait: its call is answered when the wait is over or refused (`C-YLD-3`).
+    Yielded {
+        /// The action.
+        action: ActionId,
+        /// What its executor told; the answer begins with it.
+        told: Arc<str>,
+        /// The arguments of the wait.
+        wait: Arc<str>,
     },
     /// An action ended, and its call has this result.
     Settled {

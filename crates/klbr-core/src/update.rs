@@ -364,7 +364,9 @@ fn happening(record: &Record) -> Option<Happening> {
         | Record::Folded { .. }
         | Record::Withdrawn { .. }
         | Record::Declined { .. }
+        | Record::Called { .. }
         | Record::Ended { .. }
+        | Record::Yielded { .. }
         | Record::CompactionWanted
         | Record::StepRequested { .. }
         | Record::StepRetried { .. }

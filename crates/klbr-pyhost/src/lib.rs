@@ -21,6 +21,7 @@ mod observers;
 mod process;
 mod protocol;
 mod publish;
+mod python_tool;
 mod questions;
 mod session;
 mod settings;
@@ -47,6 +48,7 @@ pub use protocol::{
     FailedHook, HookError, HookErrorKind, LoadedHook, Offer, PROTOCOL, Part, Variable, WaitAsked,
 };
 pub use publish::{TreeError, Trees};
+pub use python_tool::{CellTimes, PYTHON, PythonTool};
 pub use questions::Questions;
 pub use slots::{HookPolicy, SlotBinding};
 pub use sources::Sources;

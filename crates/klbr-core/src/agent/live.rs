@@ -29,6 +29,8 @@ pub(super) struct Live {
     pub(super) actions: BTreeMap<ActionId, Fence>,
     /// Those of them that an earlier process attempted, and that are only asked after.
     pub(super) reconciling: BTreeSet<ActionId>,
+    /// The tickets of those who called an action and wait for its answer.
+    pub(super) callers: BTreeMap<ActionId, u64>,
     pub(super) deciding: BTreeMap<Fence, Pending>,
     /// Judged actions of the step that is being answered, with what they may run with.
     pub(super) judged: BTreeMap<ActionId, Judged>,
