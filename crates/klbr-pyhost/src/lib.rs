@@ -45,7 +45,8 @@ pub use observers::{
 };
 pub use process::{Limits, Program};
 pub use protocol::{
-    FailedHook, HookError, HookErrorKind, LoadedHook, Offer, PROTOCOL, Part, Variable, WaitAsked,
+    FailedHook, HookError, HookErrorKind, Level, LoadedHook, Logged, Offer, PROTOCOL, Part, Variable,
+    WaitAsked,
 };
 pub use publish::{TreeError, Trees};
 pub use python_tool::{CellTimes, PYTHON, PythonTool};

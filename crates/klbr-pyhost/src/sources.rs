@@ -20,6 +20,7 @@ const FILES: &[(&str, &str)] = sources![
     "_answers.py",
     "_functions.py",
     "_link.py",
+    "_log.py",
     "_protocol.py",
     "_types.py",
     "hooks.py",

@@ -19,6 +19,7 @@ from typing import Any
 from ._answers import WrongAnswer, encode_answer
 from ._functions import make_namespace
 from ._link import Connection
+from ._log import CALL, send_logs
 from ._protocol import Frame, ProtocolError
 from ._types import QUESTIONS, parse_question
 from .hooks import MARK, Hook, milliseconds
@@ -122,6 +123,7 @@ class Worker:
 
     async def _answer(self, frame: Frame) -> None:
         call = frame["id"]
+        CALL.set(call)
         try:
             reply = await self._run(frame)
         except asyncio.CancelledError as error:
@@ -257,6 +259,7 @@ def main(leash: int | None = None) -> None:
     """Serves the host until it goes."""
     connection = Connection(leash)
     hello = connection.greet("worker")
+    send_logs(connection)
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     worker = Worker(connection, hello, loop)

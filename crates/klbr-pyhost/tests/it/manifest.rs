@@ -71,7 +71,7 @@ fn versions_that_are_newer() {
         "manifest = 2\nprotocol = 9\n",
         expect![[r#"
         policy.toml:1: this is a manifest of version 2 (this build reads version 1)
-        policy.toml:2: it needs protocol 9 (this build speaks 1: update klbr first)"#]],
+        policy.toml:2: it needs protocol 9 (this build speaks 2: update klbr first)"#]],
     );
 }
 
