@@ -3,6 +3,8 @@
 //! Owns the registry's plain data, the class that decides about retries, the life of an effect and the
 //! type that channels deliver. Refuses to run anything.
 
+mod answered;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +16,8 @@ use crate::event::Conversation;
 use crate::ids::ActionId;
 use crate::model::ToolDefinition;
 use crate::time::Timestamp;
+
+pub use answered::Answered;
 
 /// What repeating an action costs; decides whether it may be tried again by itself (`C-EFF-1`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -57,6 +61,8 @@ pub enum Role {
         /// The channel's instance name.
         channel: Arc<str>,
     },
+    /// Runs code that calls the other actions; each of its calls is an action of its own.
+    Cell,
 }
 
 /// What an action touches, so that two calls on one thing run in order.
@@ -153,6 +159,21 @@ pub enum FailureKind {
     Refused,
 }
 
+impl FailureKind {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FailureKind::Invalid => "invalid",
+            FailureKind::Denied => "denied",
+            FailureKind::Cancelled => "cancelled",
+            FailureKind::TimedOut => "timed_out",
+            FailureKind::Stale => "stale",
+            FailureKind::NotRun => "not_run",
+            FailureKind::Refused => "refused",
+        }
+    }
+}
+
 /// What an attempt came to, as its executor tells it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
@@ -167,6 +188,9 @@ pub struct Outcome {
     /// What a delivery has said where; also of one that failed after its first part (`C-EFF-4`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<Box<Sent>>,
+    /// The wait that it ends with, as that action's arguments: the call is answered when the wait ends (`C-YLD-3`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Arc<str>>,
 }
 
 /// What a delivery has said where, as its channel tells it.
@@ -187,7 +211,7 @@ pub struct Sent {
 impl Outcome {
     /// It happened, with this to show for it.
     pub fn confirmed(observation: impl Into<Arc<str>>) -> Self {
-        Outcome { end: End::Confirmed, observation: observation.into(), answer: None, sent: None }
+        Outcome { end: End::Confirmed, observation: observation.into(), answer: None, sent: None, wait: None }
     }
 
     /// It was said, there.
@@ -199,6 +223,11 @@ impl Outcome {
     pub fn answered(answer: Answer) -> Self {
         let observation: Arc<str> = answer.gist().into();
         Outcome { answer: Some(Box::new(answer)), ..Outcome::confirmed(observation) }
+    }
+
+    /// It has come to its end, and then waits as an action that waits would with these arguments.
+    pub fn waits(observation: impl Into<Arc<str>>, arguments: impl Into<Arc<str>>) -> Self {
+        Outcome { wait: Some(arguments.into()), ..Outcome::confirmed(observation) }
     }
 
     /// It failed.

@@ -4,12 +4,15 @@
 //! file; this one owns the way in and the way out.
 
 mod admit;
+mod asked;
 mod attention;
 mod calls;
+mod cells;
 mod compact;
 mod control;
 mod decide;
 mod frame;
+mod inner;
 mod interrupt;
 mod live;
 mod observe;
@@ -96,6 +99,9 @@ impl Agent {
             Input::Sampled { fence, sampled } => self.handle_sampled(fence, sampled),
             Input::SamplingFailed { fence, failure } => self.handle_sampling_failed(fence, failure),
             Input::Settled { fence, action, outcome } => self.handle_settled(fence, action, outcome),
+            Input::Called { ticket, fence, caller, name, arguments } => {
+                self.handle_called(ticket, fence, caller, name, arguments);
+            }
             Input::Decided { fence, answer, elapsed } => self.handle_decided(fence, answer, elapsed),
             Input::Observed { observed } => self.handle_observed(*observed),
             Input::ModelFound { model, context_tokens } => self.handle_model_found(&model, context_tokens),

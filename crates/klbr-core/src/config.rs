@@ -1,6 +1,8 @@
 //! What an agent is configured with: plain data, fixed for as long as the process lives but for what its host
 //! finds out about the model.
 
+pub(crate) mod toolset;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +12,8 @@ use crate::context;
 use crate::ids::AgentName;
 use crate::model::ToolChoice;
 use crate::policy::Slot;
+
+pub use toolset::{Toolset, ToolsetError};
 
 /// The smallest context that is believed, in tokens: less would not hold the prompt.
 pub(crate) const LEAST_CONTEXT: u64 = 1_024;
@@ -33,12 +37,16 @@ pub struct Config {
     pub context_tokens: u64,
     /// The registry, in the order in which the model is told of it.
     pub actions: Vec<ActionSpec>,
+    /// Which of it are tools of the model, and whether there are cells.
+    pub toolset: Toolset,
     /// What each channel tells of itself, by instance name.
     pub channels: BTreeMap<Arc<str>, ChannelSettings>,
     /// The slots that have an owner, with the time each may take.
     pub bound: BTreeMap<Slot, Duration>,
     /// Actions that are listed though they cannot be used now, with what a call of one is answered.
     pub unavailable: BTreeMap<Arc<str>, Arc<str>>,
+    /// How many decided questions of each slot are kept in memory, for whoever tries a candidate for policy.
+    pub questions_kept: usize,
     /// How much of a result the model is shown.
     pub results: context::Limits,
     /// Limits and distances.
@@ -57,9 +65,11 @@ impl Config {
             tool_choice: ToolChoice::Auto,
             context_tokens: 32_768,
             actions: Vec::new(),
+            toolset: Toolset::default(),
             channels: BTreeMap::new(),
             bound: BTreeMap::new(),
             unavailable: BTreeMap::new(),
+            questions_kept: 0,
             results: context::Limits::default(),
             limits: Limits::default(),
         }
@@ -82,7 +92,7 @@ impl Config {
     pub fn delivery_action(&self, channel: &str) -> Option<&str> {
         self.actions.iter().find_map(|spec| match &spec.role {
             Role::Delivery { channel: instance } if &**instance == channel => Some(spec.name()),
-            Role::Delivery { .. } | Role::Ordinary | Role::Wait | Role::Mark { .. } => None,
+            Role::Delivery { .. } | Role::Ordinary | Role::Wait | Role::Mark { .. } | Role::Cell => None,
         })
     }
 }
@@ -127,8 +137,13 @@ pub struct Limits {
     pub steps: u32,
     /// Consecutive identical failing actions before it is asked to wrap up (`B-EVENT-7`).
     pub identical_failures: u32,
-    /// Actions of one step that run at once.
+    /// Consecutive denials or holds of one identical call before it is not asked for again and the turn is asked to
+    /// wrap up.
+    pub identical_vetoes: u32,
+    /// Actions of one step that run at once. One that waits for a call of its own does not count.
     pub parallel: usize,
+    /// Calls that one action may make.
+    pub inner_calls: u32,
     /// Age at which an intended effect fails as stale instead of being made (`C-EFF-3`).
     pub effect_expiry: Duration,
     /// How long ambient events of no channel are gathered.
@@ -152,7 +167,9 @@ impl Default for Limits {
         Limits {
             steps: 50,
             identical_failures: 3,
+            identical_vetoes: 3,
             parallel: 4,
+            inner_calls: 1_000,
             effect_expiry: Duration::from_secs(3600),
             batch_delay: Duration::from_secs(8),
             frame_events: 100,

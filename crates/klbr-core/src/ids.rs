@@ -93,6 +93,23 @@ impl StepId {
     }
 }
 
+impl ActionId {
+    /// Whether another action made it.
+    pub fn is_inner(self) -> bool {
+        self.inner > 0
+    }
+
+    /// The action of the reply that it belongs to: the one that made it, or itself.
+    pub fn outer(self) -> ActionId {
+        ActionId { inner: 0, ..self }
+    }
+
+    /// The `number`-th call that it makes, from 1.
+    pub fn call(self, number: u32) -> ActionId {
+        ActionId { inner: number, ..self }
+    }
+}
+
 impl fmt::Display for StepId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.turn.0, self.number)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::action::{Attempt, Delivery, Outcome};
+use crate::action::{Answered, Attempt, Delivery, Outcome};
 use crate::context::prefix::Facts;
 use crate::event::{Body, NewEvent};
 use crate::ids::{ActionId, Epoch, EventId, Fence};
@@ -61,6 +61,19 @@ pub enum Input {
         action: ActionId,
         /// What it came to.
         outcome: Outcome,
+    },
+    /// An attempt under way calls another action.
+    Called {
+        /// Comes back in [`Command::Answer`], once.
+        ticket: u64,
+        /// The fence of the attempt that calls; one that is superseded is refused.
+        fence: Fence,
+        /// The action that calls.
+        caller: ActionId,
+        /// The name of the action that is called.
+        name: Arc<str>,
+        /// Its arguments.
+        arguments: Arc<str>,
     },
     /// A slot's owner has answered, or cannot.
     Decided {
@@ -150,6 +163,13 @@ pub enum Command {
         fence: Fence,
         /// The action.
         action: ActionId,
+    },
+    /// Tell a running action what became of a call that it made. Nobody may be there to hear it.
+    Answer {
+        /// The call's ticket.
+        ticket: u64,
+        /// What it is answered.
+        answered: Box<Answered>,
     },
     /// Tell the owner of slots what is in force from now on.
     Activate {

@@ -20,7 +20,7 @@ use crate::event::{Audience, Conversation, Header, Priority};
 use crate::hash::Hash;
 use crate::ids::{ActionId, Epoch, EventId, FrameId, Generation, Seq, StepId, TurnId};
 use crate::model::{AssistantMessage, Failure, Finish, Parameters, Usage};
-use crate::policy::{Answer, Bindings, HookFailure, NudgeKind, Slot};
+use crate::policy::{Answer, Bindings, Cause, HookFailure, NudgeKind, Slot};
 use crate::time::Timestamp;
 
 pub use moves::Move;
@@ -130,6 +130,9 @@ pub enum Record {
         /// The whole new soul, where it replaces it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         soul: Option<Arc<str>>,
+        /// Why it came.
+        #[serde(default)]
+        cause: Cause,
     },
     /// The transcript was emptied.
     Reset,
@@ -279,6 +282,15 @@ pub enum Record {
         text: Arc<str>,
     },
 
+    /// A running action called another one: `turn.step.n.m`.
+    Called {
+        /// The call, which names its caller.
+        action: ActionId,
+        /// The called action's name, as the caller spells it.
+        name: Arc<str>,
+        /// Its arguments.
+        arguments: Arc<str>,
+    },
     /// An action may run: what was decided on is frozen.
     Intended {
         /// The action.
@@ -327,6 +339,15 @@ pub enum Record {
         /// What was said to whom, when a delivery is confirmed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         delivered: Option<Delivered>,
+    },
+    /// An action came to its end, and asks to wait: its call is answered when the wait is over or refused (`C-YLD-3`).
+    Yielded {
+        /// The action.
+        action: ActionId,
+        /// What its executor told; the answer begins with it.
+        told: Arc<str>,
+        /// The arguments of the wait.
+        wait: Arc<str>,
     },
     /// An action ended, and its call has this result.
     Settled {

@@ -1,5 +1,6 @@
 //! The one asynchronous place: the ports, and the loop that drives an agent between them.
 
+pub mod actions;
 pub mod adapter;
 mod builder;
 pub mod channel;

@@ -5,6 +5,8 @@
 mod apply;
 mod archive;
 pub(crate) mod attention;
+mod calls;
+mod epochs;
 pub(crate) mod inbox;
 mod summary;
 pub(crate) mod transcript;
@@ -19,10 +21,11 @@ use crate::action::{Class, Conversations, End, FrameContext};
 use crate::context::Hygiene;
 use crate::context::prefix::Prefix;
 use crate::event::{Audience, Header};
+use crate::hash::Hash;
 use crate::ids::{ActionId, Epoch, EventId, FrameId, Seq, StepId, TurnId};
 use crate::ledger::Ledger;
 use crate::model::Parameters;
-use crate::policy::{Bindings, NudgeKind};
+use crate::policy::{Bindings, InForce, NudgeKind};
 use crate::record::{Delivered, TurnCause};
 use crate::time::Timestamp;
 
@@ -47,6 +50,8 @@ pub struct State {
     /// none.
     pub(crate) manifest: Option<Arc<str>>,
     pub(crate) bound: Option<Arc<Bindings>>,
+    /// What was put in force so far, in order.
+    pub(crate) epochs: Vec<InForce>,
     /// How far each observer has come.
     pub(crate) observers: BTreeMap<Arc<str>, Seq>,
     /// What is to be said to the agent, by when and by what names it.
@@ -109,6 +114,9 @@ pub(crate) struct Wait {
     pub(crate) duration: Duration,
     pub(crate) shortened: bool,
     pub(crate) reason: Option<Arc<str>>,
+    /// What the action that waits has told before.
+    #[serde(default)]
+    pub(crate) told: Option<Arc<str>>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -138,7 +146,19 @@ pub(crate) struct Turn {
     /// Whether any of its replies had calls.
     pub(crate) called: bool,
     pub(crate) failing: Option<Failing>,
+    /// What policy has refused last, and how often in a row each.
+    #[serde(default)]
+    pub(crate) vetoes: Vec<Veto>,
     pub(crate) waits: Option<Wait>,
+}
+
+/// The same call being denied or held over and over.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Veto {
+    pub(crate) name: Arc<str>,
+    /// Of the name and the arguments as they were called.
+    pub(crate) call: Hash,
+    pub(crate) times: u32,
 }
 
 /// The same action failing over and over.
@@ -192,6 +212,11 @@ pub(crate) enum Progress {
         number: u32,
         class: Class,
     },
+    /// It came to its end, and asks to wait.
+    Yields {
+        told: Arc<str>,
+        wait: Arc<str>,
+    },
     /// It ended, and policy words its result.
     Ended {
         end: End,
@@ -210,6 +235,16 @@ pub(crate) enum Progress {
 impl CallState {
     pub(crate) fn is_answered(&self) -> bool {
         matches!(self.progress, Progress::Answered { .. })
+    }
+
+    /// Whether it has come to its end and asks to wait.
+    pub(crate) fn yields(&self) -> bool {
+        matches!(self.progress, Progress::Yields { .. })
+    }
+
+    /// What the same call asked again has in common with it.
+    pub(crate) fn hash(&self) -> Hash {
+        Hash::of(format!("{}\0{}", self.name, self.arguments).as_bytes())
     }
 }
 
@@ -274,6 +309,7 @@ impl State {
             soul: None,
             manifest: None,
             bound: None,
+            epochs: Vec::new(),
             observers: BTreeMap::new(),
             schedule: BTreeMap::new(),
             inbox: Inbox::default(),

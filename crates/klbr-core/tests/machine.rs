@@ -2,6 +2,7 @@
 
 mod activation;
 mod attention;
+mod inner;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use klbr_core::agent::{Agent, wait_tool};
 use klbr_core::config::{ChannelSettings, Config};
 use klbr_core::context::prefix::Facts;
 use klbr_core::event::{Body, Control, NewEvent, Priority, Source, SourceKind};
-use klbr_core::ids::{EventId, Fence};
+use klbr_core::ids::{ActionId, EventId, Fence};
 use klbr_core::input::{Command, Input};
 use klbr_core::model::{Delta, Failure, Finish, Message, RawCall, Sampled, ToolDefinition};
 use klbr_core::policy::{Answer, HookFailure, Slot, Verdict};
@@ -112,6 +113,12 @@ impl Script {
                         continue;
                     }
                     Command::Acknowledge { .. } => continue,
+                    Command::Answer { answered, .. } => {
+                        let action = answered.action.map(|action| format!("{action} ")).unwrap_or_default();
+                        writeln!(self.log, "  → answer {action}{} {:?}", answered.code(), answered.told)
+                            .unwrap();
+                        continue;
+                    }
                     Command::Sample { .. } => writeln!(self.log, "  → sample").unwrap(),
                     Command::DropSampling { .. } => writeln!(self.log, "  → drop the sampling").unwrap(),
                     Command::Act { attempt, .. } => writeln!(self.log, "  → act {}", attempt.name).unwrap(),
@@ -198,8 +205,15 @@ impl Script {
 
     /// Answers the oldest attempt that is out.
     pub(crate) fn settle(&mut self, outcome: Outcome) {
-        let is_attempt = |c: &Command| {
-            matches!(c, Command::Act { .. } | Command::Deliver { .. } | Command::Reconcile { .. })
+        self.settle_where(|_| true, outcome);
+    }
+
+    /// Answers the oldest attempt that is out of an action like this.
+    pub(crate) fn settle_where(&mut self, is_it: impl Fn(ActionId) -> bool, outcome: Outcome) {
+        let is_attempt = |c: &Command| match c {
+            Command::Act { attempt, .. } | Command::Reconcile { attempt, .. } => is_it(attempt.action),
+            Command::Deliver { delivery, .. } => is_it(delivery.action()),
+            _ => false,
         };
         let at = self.out.iter().position(is_attempt).expect("an attempt is out");
         let (fence, action) = match self.out.remove(at) {
@@ -286,7 +300,8 @@ fn describe(record: &Record) -> String {
             format!("{step} {}", if retry_at.is_some() { "retried later" } else { "for good" })
         }
         Record::SamplingAborted { text, .. } => format!("{text:?}"),
-        Record::Intended { action, .. } => action.to_string(),
+        Record::Called { action, name, .. } => format!("{action} {name}"),
+        Record::Yielded { action, .. } | Record::Intended { action, .. } => action.to_string(),
         Record::Attempted { action, number } => format!("{action} #{number}"),
         Record::Settled { action, end, result, .. } => format!("{action} {end:?} {:?}", result.full),
         Record::Held { action, result, .. } | Record::Detached { action, result } => {

@@ -1,5 +1,7 @@
 //! The runtime over a store in memory, a scripted model and a clock that a test moves.
 
+mod calling;
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -185,7 +186,7 @@ pub enum Level {
 }
 
 /// A hook as its worker found it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadedHook {
     /// `module:function`.
     pub run: Arc<str>,
@@ -324,7 +325,7 @@ pub enum Part {
 }
 
 /// A variable of the workbench.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Variable {
     /// Its name.
     pub name: Arc<str>,

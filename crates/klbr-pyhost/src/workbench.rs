@@ -5,26 +5,28 @@
 
 mod acts;
 mod answer;
+mod keeper;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{oneshot, watch};
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use acts::Acts;
 pub use acts::{ActState, Acted};
 pub use answer::{CellAnswer, CellEnd, Printed, Rung};
+use keeper::{Keeper, Names, Stop, stop, sweep};
 
 use crate::host::HostCalls;
 use crate::process::Program;
 use crate::process::output::Kept;
 use crate::protocol::{CellLimits, ToPython, Variable};
-use crate::session::wire::{Ask, Context, Reply, Waiting};
+use crate::session::wire::{Context, Reply};
 use crate::worker::supervise::Role;
-use crate::worker::{CallError, Loaded, Patience, Spec, State, Watch, Worker};
+use crate::worker::{CallError, Patience, Spec, State, Watch, Worker};
 
 /// What a workbench is made of.
 #[derive(Clone)]
@@ -108,10 +110,12 @@ pub struct Workbench {
     acts: Arc<Acts>,
     ladder: Ladder,
     bounds: Bounds,
-    turn: tokio::sync::Mutex<()>,
+    /// How long a process may take to start.
+    start: Duration,
+    turn: Arc<tokio::sync::Mutex<()>>,
     interrupts: watch::Sender<u64>,
-    /// The generation of the last answer, and the variables that existed then.
-    known: Mutex<(u64, Vec<Arc<str>>)>,
+    names: Arc<Names>,
+    keeper: Keeper,
 }
 
 impl Workbench {
@@ -119,6 +123,7 @@ impl Workbench {
     pub fn start(bench: Bench, host: Arc<dyn HostCalls>, watch: Arc<dyn Watch>) -> Workbench {
         let Bench { program, paths, patience, ladder, outputs, bounds } = bench;
         let acts = Arc::new(Acts::new(host));
+        let start = patience.start;
         let spec = Spec { program, epoch: 0, paths, hooks: Vec::new(), patience };
         let numbers = AtomicU64::new(1);
         let fresh = move || {
@@ -134,8 +139,10 @@ impl Workbench {
         };
         let host: Arc<dyn HostCalls> = acts.clone();
         let process = Worker::start_as(Role::Workbench(Arc::new(fresh)), spec, host, watch);
-        let (turn, interrupts) = (tokio::sync::Mutex::new(()), watch::Sender::new(0));
-        Workbench { process, acts, ladder, bounds, turn, interrupts, known: Mutex::default() }
+        let (turn, interrupts) = (Arc::default(), watch::Sender::new(0));
+        let names = Arc::new(Names::default());
+        let keeper = Keeper::start(ladder, Arc::clone(&names));
+        Workbench { process, acts, ladder, bounds, start, turn, interrupts, names, keeper }
     }
 
     /// What the process is doing.
@@ -151,15 +158,14 @@ impl Workbench {
         }
     }
 
-    /// Runs a cell, after those that came before it. Always answers: within the limit, the ladder, and the time to kill.
+    /// Runs a cell, after those that came before it. Always answers: within the time to
+    /// start, the limit, the ladder, and the time to kill.
     ///
-    /// Dropping the future cancels the cell.
+    /// Dropping the future ends the cell by the ladder, in the background; the next cell waits for that.
     pub async fn run(&self, cell: Cell) -> CellAnswer {
         let queued_for = self.generation();
-        let _turn = self.turn.lock().await;
-        let started = Instant::now();
-        let until = started + cell.limit;
-        let loaded = match self.process.ready(until).await {
+        let turn = Arc::clone(&self.turn).lock_owned().await;
+        let loaded = match self.process.ready(Instant::now() + self.start.max(cell.limit)).await {
             Ok(loaded) => loaded,
             Err(error) => {
                 return CellAnswer::without(CellEnd::Unavailable { reason: error.to_string().into() });
@@ -168,9 +174,11 @@ impl Workbench {
         if let Some(queued_for) = queued_for.filter(|queued_for| *queued_for != loaded.generation) {
             let mut answer = CellAnswer::without(CellEnd::Aborted { queued_for });
             answer.generation = loaded.generation;
-            answer.state_lost = self.lost(loaded.generation);
+            answer.state_lost = self.names.lost(loaded.generation);
             return answer;
         }
+        let started = Instant::now();
+        let until = started + cell.limit;
         self.acts.begin();
         let mut interrupts = self.interrupts.subscribe();
         let limits = CellLimits {
@@ -182,17 +190,25 @@ impl Workbench {
         let context =
             Context { who: "cell".into(), owner: cell.owner.clone(), host_calls: self.bounds.actions };
         let message = |id| ToPython::Cell { id, code: cell.code.clone(), limits };
-        let mut waiting = match loaded.wire.begin(context, message) {
-            Ok(waiting) => waiting,
+        let mut cell = match loaded.wire.begin(context, message) {
+            Ok(waiting) => self.keeper.watch(Arc::clone(&loaded), waiting, turn),
             Err(error) => {
                 return CellAnswer::without(CellEnd::Unavailable { reason: error.to_string().into() });
             }
         };
-        let (reply, stopped) = tokio::select! {
-            reply = waiting.reply() => (reply, None),
-            _ = interrupts.changed() => self.stop(&loaded, &mut waiting, Stop::Interrupted).await,
-            () = sleep_until(until) => self.stop(&loaded, &mut waiting, Stop::TimedOut).await,
+        let stopped = tokio::select! {
+            reply = cell.waiting().reply() => Err(reply),
+            _ = interrupts.changed() => Ok(Stop::Interrupted),
+            () = sleep_until(until) => Ok(Stop::TimedOut),
         };
+        let (reply, stopped) = match stopped {
+            Err(reply) => (reply, None),
+            Ok(why) => {
+                let (reply, by) = stop(&loaded, cell.waiting(), self.ladder).await;
+                (reply, Some((why, by)))
+            }
+        };
+        let _turn = cell.ended();
         let mut answer = match reply {
             Some(Reply::Cell(ended)) => {
                 let survivors = match ended.reply.spawned || ended.has_children || stopped.is_some() {
@@ -200,17 +216,16 @@ impl Workbench {
                     false => 0,
                 };
                 let names = ended.reply.names.clone();
-                let state_lost = self.lost(loaded.generation);
-                *self.known() = (loaded.generation, names);
+                let state_lost = self.names.lost(loaded.generation);
+                self.names.left(loaded.generation, names);
                 CellAnswer { state_lost, survivors, ..CellAnswer::of(*ended, stopped) }
             }
             Some(Reply::Result(_) | Reply::Vars(_)) | None => {
                 let mut ended = loaded.ended.clone();
                 let left = ended.wait_for(Option::is_some).await.ok().and_then(|left| left.clone());
                 let mut answer = CellAnswer::of_the_dead(left.as_deref(), stopped);
-                answer.state_lost = self.lost(loaded.generation);
-                let mut known = self.known();
-                known.0 = loaded.generation;
+                answer.state_lost = self.names.lost(loaded.generation);
+                self.names.died(loaded.generation);
                 answer
             }
         };
@@ -218,27 +233,6 @@ impl Workbench {
         answer.took = started.elapsed();
         answer.acts = self.acts.finish();
         answer
-    }
-
-    /// The ladder. Answers with what the cell said, if it still said something, and the rung that ended it.
-    async fn stop(
-        &self,
-        loaded: &Loaded,
-        waiting: &mut Waiting,
-        why: Stop,
-    ) -> (Option<Reply>, Option<(Stop, Rung)>) {
-        waiting.cancel();
-        if let Ok(reply) = timeout(self.ladder.task, waiting.reply()).await {
-            return (reply, Some((why, Rung::Task)));
-        }
-        loaded.wire.ask(Ask::Interrupt);
-        // A child that ignores signals would keep whoever waits for it. After the signal, or the cell would go on.
-        loaded.wire.ask(Ask::Sweep(oneshot::channel().0));
-        if let Ok(reply) = timeout(self.ladder.signal, waiting.reply()).await {
-            return (reply, Some((why, Rung::Signal)));
-        }
-        loaded.wire.ask(Ask::End("a cell did not answer to being interrupted".into()));
-        (waiting.reply().await, Some((why, Rung::Kill)))
     }
 
     /// Interrupts the cell that runs, if one does. Returns at once.
@@ -273,33 +267,4 @@ impl Workbench {
     pub async fn stop_process(self) {
         self.process.stop().await;
     }
-
-    fn known(&self) -> std::sync::MutexGuard<'_, (u64, Vec<Arc<str>>)> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The names that are gone, if the last answer came from an earlier life. Said once.
-    fn lost(&self, generation: u64) -> Option<Vec<Arc<str>>> {
-        let mut known = self.known();
-        let is_other = known.0 != 0 && known.0 != generation;
-        is_other.then(|| {
-            known.0 = generation;
-            std::mem::take(&mut known.1)
-        })
-    }
-}
-
-/// Why a cell is stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stop {
-    Interrupted,
-    TimedOut,
-}
-
-/// Kills what a cell started and left behind.
-async fn sweep(loaded: &Loaded) -> usize {
-    let (done, count) = oneshot::channel();
-    loaded.wire.ask(Ask::Sweep(done));
-    // A process that is gone has been swept already.
-    count.await.unwrap_or_default()
 }

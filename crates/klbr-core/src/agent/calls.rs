@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use super::Agent;
+use super::inner::Cut;
 use super::live::{Judged, Then};
-use crate::action::{ActionSpec, Attempt, Delivery, End, FailureKind, FrameContext, Outcome, Role, Sent};
+use crate::action::{
+    ActionSpec, Answered, Attempt, Class, Delivery, End, FailureKind, FrameContext, Outcome, Role, Sent,
+};
 use crate::context::{Answer, Dedupe, Output};
 use crate::event::{Body, NewEvent, Priority, Source, SourceKind};
-use crate::hash::Hash;
 use crate::ids::{ActionId, Fence};
 use crate::input::Command;
-use crate::policy::{NudgeKind, Question, Review, Slot, Verdict};
+use crate::policy::{Question, Review, Slot, Verdict};
 use crate::record::{CallResult, Delivered, Record};
 use crate::state::{CallState, Effect, EffectStatus, Progress, Stage};
 
@@ -24,6 +26,8 @@ enum Next {
     Shape(ActionId),
     /// To be found out about: an earlier process attempted it.
     Recover(ActionId),
+    /// To be let go of: its caller is gone with an earlier process.
+    CutOff(ActionId),
 }
 
 impl Agent {
@@ -39,10 +43,11 @@ impl Agent {
                 Next::Attempt(action) => self.attempt(action),
                 Next::Shape(action) => self.ask_shape(action),
                 Next::Recover(action) => self.recover(action),
+                Next::CutOff(action) => self.close_call(action, &Cut::lost()),
             }
             return true;
         }
-        let is_done = |call: &CallState| call.is_answered() || self.is_wait(&call.name);
+        let is_done = |call: &CallState| call.is_answered() || call.yields() || self.is_wait(&call.name);
         if !self.state.turn().is_some_and(|turn| turn.calls().iter().all(is_done)) {
             return false;
         }
@@ -55,41 +60,50 @@ impl Agent {
 
     fn next_call(&self) -> Option<Next> {
         let calls = self.state.turn()?.calls();
-        let mut running =
-            calls.iter().filter(|call| matches!(call.progress, Progress::Attempted { .. })).count();
-        let mut busy: Vec<String> = Vec::new();
-        for call in calls {
+        calls.iter().find_map(|call| {
             let action = call.action;
             match call.progress {
-                Progress::Proposed if self.is_wait(&call.name) => continue,
-                Progress::Proposed
-                    if self.live.is_asking(Then::Review(action))
-                        || self.live.is_asking(Then::Format(action)) => {}
-                Progress::Proposed => return Some(Next::Consider(action)),
-                Progress::Ended { .. } if !self.live.is_asking(Then::Shape(action)) => {
-                    return Some(Next::Shape(action));
+                Progress::Proposed if !action.is_inner() && self.is_wait(&call.name) => None,
+                Progress::Proposed | Progress::Intended { .. } if self.is_orphan(action) => {
+                    Some(Next::CutOff(action))
+                }
+                Progress::Proposed => {
+                    let asked = [Then::Review(action), Then::Format(action)];
+                    let is_asked = asked.into_iter().any(|one| self.live.is_asking(one));
+                    (!is_asked).then_some(Next::Consider(action))
+                }
+                Progress::Ended { .. } => {
+                    (!self.live.is_asking(Then::Shape(action))).then_some(Next::Shape(action))
                 }
                 Progress::Attempted { .. } if !self.live.actions.contains_key(&action) => {
-                    return Some(Next::Recover(action));
+                    // What it had under way is found out about first.
+                    (!is_calling(calls, action)).then_some(Next::Recover(action))
                 }
-                Progress::Intended { .. } => {
-                    let free = self.resource(call).is_none_or(|resource| !busy.contains(&resource));
-                    if free && running < self.config.limits.parallel {
-                        return Some(Next::Attempt(action));
-                    }
-                    running += 1;
-                }
+                Progress::Intended { .. } => self.may_begin(calls, call).then_some(Next::Attempt(action)),
                 Progress::Attempted { .. }
-                | Progress::Ended { .. }
+                | Progress::Yields { .. }
                 | Progress::Answered { .. }
-                | Progress::Entered => {}
+                | Progress::Entered => None,
             }
-            // Whatever touches the same thing later waits for this call.
-            if !call.is_answered() {
-                busy.extend(self.resource(call));
-            }
+        })
+    }
+
+    /// Whether an attempt may begin beside what runs. Calls that touch one thing run in their order. A call that
+    /// waits for one that it has made itself keeps no call of any caller's from running, or the two would wait for
+    /// each other.
+    fn may_begin(&self, calls: &[CallState], call: &CallState) -> bool {
+        let is_running = |other: &CallState| matches!(other.progress, Progress::Attempted { .. });
+        let works = |other: &CallState| is_running(other) && !is_calling(calls, other.action);
+        if calls.iter().filter(|other| works(other)).count() >= self.config.limits.parallel {
+            return false;
         }
-        None
+        let Some(resource) = self.resource(call) else { return true };
+        let holds = |other: &CallState| {
+            let is_before = other.action < call.action && !other.is_answered() && !other.yields();
+            let is_passed = call.action.is_inner() && is_calling(calls, other.action);
+            (is_before || is_running(other)) && !is_passed
+        };
+        !calls.iter().any(|other| holds(other) && self.resource(other).as_ref() == Some(&resource))
     }
 
     fn resource(&self, call: &CallState) -> Option<String> {
@@ -100,10 +114,9 @@ impl Agent {
     /// Refuses a call that cannot be run, or has policy look at it.
     fn consider(&mut self, action: ActionId) {
         let Some((call, is_cut)) = self.proposed(action) else { return };
-        let Some(spec) = self.config.action(&call.name) else {
-            let names: Vec<&str> = self.config.actions.iter().map(ActionSpec::name).collect();
-            let text = format!("There is no action {:?}. There are: {}.", call.name, names.join(", "));
-            return self.settle(action, End::failed(FailureKind::Invalid), text, None);
+        let spec = match self.callable(&call) {
+            Ok(spec) => spec,
+            Err(text) => return self.settle(action, End::failed(FailureKind::Invalid), text, None),
         };
         let role = spec.role.clone();
         if let Some(text) = self.config.unavailable.get(&call.name).cloned() {
@@ -126,15 +139,16 @@ impl Agent {
                 }
             }
         };
-        let wrapping_up = self.state.turn().is_some_and(|turn| turn.nudged.contains(&NudgeKind::WrapUp));
-        if wrapping_up && matches!(role, Role::Ordinary | Role::Mark { .. }) {
+        if self.is_past_the_limit(&role) {
             let text = "Not run: the turn has reached its limit; only sending and waiting are left.";
             return self.settle(action, End::failed(FailureKind::NotRun), text, None);
         }
+        if self.state.turn().is_some_and(|turn| turn.vetoed(&call) >= self.config.limits.identical_vetoes) {
+            return self.end_loop(&call);
+        }
         let is_delivery = matches!(role, Role::Delivery { .. });
         let formatted = self.live.judged.get(&action).is_some_and(|judged| judged.formatted);
-        let hash = Hash::of(format!("{}\0{arguments}", call.name).as_bytes()).to_string().into();
-        let review = Review { action, name: call.name, arguments: arguments.clone(), hash };
+        let review = Review::new(action, call.name, arguments.clone());
         self.live.judged.insert(action, Judged { arguments, formatted });
         if is_delivery && !formatted && self.is_bound(Slot::DeliveryFormat) {
             return self.ask(Question::DeliveryFormat(review), Then::Format(action));
@@ -148,7 +162,8 @@ impl Agent {
     fn proposed(&self, action: ActionId) -> Option<(CallState, bool)> {
         let Stage::Acting { calls, cut, .. } = &self.state.turn()?.stage else { return None };
         let call = calls.iter().find(|call| call.action == action)?;
-        let is_last = calls.last().is_some_and(|last| last.action == action);
+        let is_last =
+            calls.iter().rfind(|call| !call.action.is_inner()).is_some_and(|last| last.action == action);
         matches!(call.progress, Progress::Proposed).then(|| (call.clone(), *cut && is_last))
     }
 
@@ -175,8 +190,10 @@ impl Agent {
             }
             (Verdict::Hold { reason }, _) => {
                 let text = format!("Held for review, {action}: {reason}");
-                let result = self.result(&Answer::text(text));
+                let result = self.result_of(action, &Answer::text(text));
+                let told = result.full.clone();
                 self.record(Record::Held { action, name: call.name, arguments, channel, reason, result });
+                self.tell_caller(Answered::of(action, None, told));
             }
         }
     }
@@ -197,7 +214,12 @@ impl Agent {
     fn recover(&mut self, action: ActionId) {
         let Some(call) = self.call(action) else { return };
         let Progress::Attempted { number, class, .. } = call.progress else { return };
-        if class.may_repeat() {
+        if action.is_inner() && class == Class::Pure {
+            // Nobody is there any more to make use of it.
+            return self.close_call(action, &Cut::lost());
+        }
+        let has_called = self.state.turn().is_some_and(|turn| turn.calls_of(action).next().is_some());
+        if class.may_repeat() && !has_called {
             self.record(Record::Attempted { action, number: number + 1 });
             return self.dispatch(action);
         }
@@ -258,8 +280,8 @@ impl Agent {
         Some((attempt, delivery))
     }
 
-    fn call(&self, action: ActionId) -> Option<&CallState> {
-        self.state.turn()?.calls().iter().find(|call| call.action == action)
+    pub(super) fn call(&self, action: ActionId) -> Option<&CallState> {
+        self.state.turn()?.call(action)
     }
 
     pub(super) fn handle_settled(&mut self, fence: Fence, action: ActionId, outcome: Outcome) {
@@ -273,13 +295,22 @@ impl Agent {
         }
         let Some(call) = self.call(action).cloned() else { return };
         let context = self.state.turn().map(|turn| turn.context.clone()).unwrap_or_default();
-        let Outcome { end, observation, answer, sent } = self.note_sent(action, &context, outcome);
+        let Outcome { end, mut observation, mut answer, sent, wait } =
+            self.note_sent(action, &context, outcome);
         let delivered = self.delivered(&call.name, &call.arguments, &end, sent);
-        if answer.is_none() && self.is_bound(Slot::ResultShape) {
+        self.cut_off_calls_of(action, &Cut::caller_ended());
+        if let Some(account) = self.account(action, end.is_confirmed()) {
+            observation = format!("{observation}\n\n{account}").into();
+            answer = None;
+        }
+        if let Some(wait) = wait.filter(|_| end.is_confirmed() && !action.is_inner()) {
+            return self.record(Record::Yielded { action, told: observation, wait });
+        }
+        if answer.is_none() && !action.is_inner() && self.is_bound(Slot::ResultShape) {
             return self.record(Record::Ended { action, end, observation, delivered });
         }
         let answer = answer.map_or_else(|| output(&call, &end, &observation), |answer| *answer);
-        self.settle_with(action, end, &answer, delivered);
+        self.settle_with(action, end, answer, delivered);
     }
 
     /// Has policy word the result of an action that has ended.
@@ -333,12 +364,16 @@ impl Agent {
         text: impl Into<String>,
         delivered: Option<Delivered>,
     ) {
-        self.settle_with(action, end, &Answer::text(text), delivered);
+        self.settle_with(action, end, Answer::text(text), delivered);
     }
 
-    fn settle_with(&mut self, action: ActionId, end: End, answer: &Answer, delivered: Option<Delivered>) {
-        let result = self.result(answer);
+    fn settle_with(&mut self, action: ActionId, end: End, answer: Answer, delivered: Option<Delivered>) {
+        let result = self.result_of(action, &answer);
+        let sent = delivered.as_ref().and_then(|delivered| delivered.sent.clone());
+        let answered = Answered::of(action, Some(end.clone()), result.full.clone());
         self.record(Record::Settled { action, end, result, delivered });
+        let answer = (!matches!(answer, Answer::Output(_))).then(|| Box::new(answer));
+        self.tell_caller(Answered { answer, sent, ..answered });
     }
 
     /// Ends an effect whose call was answered before. The model hears of it as an event: a failure or an
@@ -348,7 +383,9 @@ impl Agent {
         else {
             return;
         };
-        let Outcome { end, observation, answer: _, sent } = self.note_sent(action, &context, outcome);
+        // A wait that it would end with has no turn any more that it could end.
+        let Outcome { end, observation, answer: _, sent, wait: _ } =
+            self.note_sent(action, &context, outcome);
         let delivered = self.delivered(&name, &arguments, &end, sent);
         let (word, priority) = match &end {
             End::Confirmed => ("confirmed", Priority::Ambient),
@@ -384,8 +421,14 @@ impl Agent {
 fn channel(spec: &ActionSpec) -> Option<Arc<str>> {
     match &spec.role {
         Role::Delivery { channel } => Some(channel.clone()),
-        Role::Ordinary | Role::Wait | Role::Mark { .. } => None,
+        Role::Ordinary | Role::Wait | Role::Mark { .. } | Role::Cell => None,
     }
+}
+
+/// Whether an action waits for a call that it has made.
+fn is_calling(calls: &[CallState], caller: ActionId) -> bool {
+    let is_its = |call: &CallState| call.action.is_inner() && call.action.outer() == caller;
+    !caller.is_inner() && calls.iter().any(|call| is_its(call) && !call.is_answered())
 }
 
 /// What a text answers a call with: a repeat of the same one may be shown as such.

@@ -1,17 +1,16 @@
 //! Preemption: a turn is closed validly because something has a higher claim (`B-EVENT-2`, `C-EFF-2`).
 
-use std::sync::Arc;
-
 use super::Agent;
+use super::inner::Cut;
 use super::live::Purpose;
-use crate::action::{Class, End, FailureKind};
+use crate::action::{Answered, Class, End, FailureKind};
 use crate::context::Answer;
 use crate::event::{Header, Priority, SourceKind};
 use crate::ids::{ActionId, EventId, StepId};
 use crate::input::Command;
 use crate::model::Message;
 use crate::record::{Record, TurnEnd};
-use crate::state::{Phase, Progress, Stage};
+use crate::state::{CallState, Phase, Progress, Stage};
 
 /// What is told of an attempt whose process ended before it did.
 const CUT_OFF: &str = "The process ended while this was under way. Whether it happened is not known.";
@@ -63,14 +62,14 @@ impl Agent {
         }
         let Some(turn) = self.state.turn() else { return };
         let is_cancellable = |name: &str| self.config.action(name).is_some_and(|spec| spec.cancellable);
-        let running: Vec<_> = turn
+        let running: Vec<ActionId> = turn
             .calls()
             .iter()
             .filter(|call| matches!(call.progress, Progress::Attempted { .. }) && is_cancellable(&call.name))
-            .map(|call| (call.action, call.name.clone(), call.progress.clone()))
+            .map(|call| call.action)
             .collect();
-        for (action, name, progress) in running {
-            self.close_call(action, &name, &progress, "the host's shutdown");
+        for action in running {
+            self.close_call(action, &Cut::interrupt("the host's shutdown"));
         }
     }
 
@@ -104,13 +103,13 @@ impl Agent {
                 self.abort_sampling(step, text.as_deref().unwrap_or_default());
             }
             Stage::Acting { calls, .. } => {
-                let open: Vec<(ActionId, Arc<str>, Progress)> = calls
+                let open: Vec<ActionId> = calls
                     .iter()
-                    .filter(|call| !call.is_answered())
-                    .map(|call| (call.action, call.name.clone(), call.progress.clone()))
+                    .filter(|call| !call.is_answered() && !call.action.is_inner())
+                    .map(|call| call.action)
                     .collect();
-                for (action, name, progress) in open {
-                    self.close_call(action, &name, &progress, by);
+                for action in open {
+                    self.close_call(action, &Cut::interrupt(by));
                 }
             }
         }
@@ -122,44 +121,58 @@ impl Agent {
         self.record(Record::SamplingAborted { step, text: text.into() });
     }
 
-    fn close_call(&mut self, action: ActionId, name: &str, progress: &Progress, by: &str) {
-        let cancellable = self.config.action(name).is_some_and(|spec| spec.cancellable);
+    /// Ends a call that has not come to its end, and before it those that it has made itself.
+    pub(super) fn close_call(&mut self, action: ActionId, cut: &Cut) {
+        let Some(CallState { name, progress, .. }) = self.call(action).cloned() else { return };
+        let cancellable = self.config.action(&name).is_some_and(|spec| spec.cancellable);
         match progress {
-            Progress::Attempted { class, .. } if cancellable => {
+            Progress::Attempted { class, .. } if cancellable || self.is_idle(action, class) => {
                 let fence = self.live.actions.remove(&action);
                 if let Some(fence) = fence {
                     self.command(Command::Cancel { fence, action });
                 }
+                self.cut_off_calls_of(action, cut);
                 let is_ours = fence.is_some() && !self.live.reconciling.remove(&action);
                 let (end, text) = match class {
                     // What an earlier process began is not there to be killed, and was only asked after.
                     Class::Idempotent | Class::Reversible | Class::Irreversible if !is_ours => {
-                        (End::Unknown, format!("{CUT_OFF} Asking after it was interrupted by {by}."))
+                        (End::Unknown, format!("{CUT_OFF} {}", cut.not_asked()))
                     }
-                    Class::Pure => {
-                        let text = format!("Cancelled while it ran: interrupted by {by}.");
-                        (End::failed(FailureKind::Cancelled), text)
-                    }
+                    Class::Pure => (End::failed(FailureKind::Cancelled), cut.cancelled()),
                     Class::Idempotent | Class::Reversible | Class::Irreversible => {
-                        let text = format!(
-                            "Cancelled while it ran: interrupted by {by}. What it had done until then is not known."
-                        );
+                        let text = format!("{} What it had done until then is not known.", cut.cancelled());
                         (End::failed(FailureKind::Cancelled), text)
                     }
                 };
+                let text = self.with_account(action, text);
                 self.settle(action, end, text, None);
             }
             Progress::Attempted { .. } => {
-                let text = format!("Begun before the interrupt by {by}; the receipt of {action} follows.");
-                let result = self.result(&Answer::text(text));
+                self.cut_off_calls_of(action, cut);
+                let text = self.with_account(action, cut.detached(action));
+                let result = self.result_of(action, &Answer::text(text));
+                let told = result.full.clone();
                 self.record(Record::Detached { action, result });
+                self.tell_caller(Answered::of(action, None, told));
             }
             Progress::Proposed | Progress::Intended { .. } => {
-                let text = format!("Not run: interrupted by {by}.");
-                self.settle(action, End::failed(FailureKind::Cancelled), text, None);
+                self.settle(action, End::failed(FailureKind::Cancelled), cut.not_run(), None);
             }
+            Progress::Yields { .. } => self.refuse_wait(action, FailureKind::Cancelled, cut.why()),
             Progress::Ended { .. } => self.shape(action, None),
             Progress::Answered { .. } | Progress::Entered => {}
+        }
+    }
+
+    /// Whether an attempt of an earlier process changed nothing, and is made no more.
+    fn is_idle(&self, action: ActionId, class: Class) -> bool {
+        class == Class::Pure && !self.live.actions.contains_key(&action)
+    }
+
+    fn with_account(&self, action: ActionId, text: String) -> String {
+        match self.account(action, false) {
+            Some(account) => format!("{text}\n\n{account}"),
+            None => text,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Agent;
+use super::{Agent, cells};
 use crate::config::Config;
 use crate::context::prefix::Facts;
 use crate::model::ToolDefinition;
@@ -28,7 +28,7 @@ impl Agent {
     /// What a prefix that is made now begins with.
     pub(super) fn system_prompt(&self, facts: &Facts) -> String {
         let soul = self.state.soul.as_ref().unwrap_or(&self.config.soul);
-        system_prompt(self.config.agent.as_str(), soul, facts)
+        system_prompt(self.config.agent.as_str(), soul, &cells::guide(&self.config), facts)
     }
 
     pub(super) fn make_prefix(&mut self, cause: BreakCause, system: Arc<str>, facts: &Facts) {
@@ -52,7 +52,7 @@ impl Agent {
             serde_json::from_str(&self.state.transcript.tools).unwrap_or_default();
         let names = |n: &ToolDefinition| n.name.clone();
         let mut offered: Vec<String> = offered.iter().map(names).collect();
-        let mut registered: Vec<String> = self.config.actions.iter().map(|spec| names(&spec.tool)).collect();
+        let mut registered: Vec<String> = self.config.tools().map(|spec| names(&spec.tool)).collect();
         offered.sort_unstable();
         registered.sort_unstable();
         if offered != registered {
@@ -62,7 +62,7 @@ impl Agent {
 }
 
 /// The system prompt: the soul, how to live here, and the facts but for the date. No clock is in it.
-fn system_prompt(name: &str, soul: &str, facts: &Facts) -> String {
+fn system_prompt(name: &str, soul: &str, cells: &str, facts: &Facts) -> String {
     let mut text = format!("{}\n\n{}", soul.trim_end(), INSTRUCTIONS.replace("{{name}}", name));
     for (_, memory) in &facts.memory {
         text.push_str("\n- ");
@@ -73,6 +73,7 @@ fn system_prompt(name: &str, soul: &str, facts: &Facts) -> String {
             text.push_str(&format!("\n\n# {heading}\n\n{}", body.trim_end()));
         }
     };
+    section("Cells", cells);
     section("Mode", &facts.mode_text);
     section("Plan", &facts.plan);
     section("Personality", &facts.personality);
@@ -87,6 +88,6 @@ fn system_prompt(name: &str, soul: &str, facts: &Facts) -> String {
 }
 
 fn tool_list(config: &Config) -> String {
-    let tools: Vec<&ToolDefinition> = config.actions.iter().map(|spec| &spec.tool).collect();
+    let tools: Vec<&ToolDefinition> = config.tools().map(|spec| &spec.tool).collect();
     serde_json::to_string(&tools).expect("a tool has only string keys")
 }

@@ -80,6 +80,9 @@ impl Agent {
             Some(failing) if failing.times >= limits.identical_failures => {
                 format!("{} failed {} times in the same way.", failing.name, failing.times)
             }
+            _ if let Some(veto) = turn.vetoes.iter().find(|veto| veto.times >= limits.identical_vetoes) => {
+                format!("{} was refused {} times in a row with the same arguments.", veto.name, veto.times)
+            }
             _ if turn.steps >= self.step_limit() => {
                 format!("The limit of {} steps is reached.", self.step_limit())
             }

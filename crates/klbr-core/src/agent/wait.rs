@@ -173,6 +173,9 @@ impl Agent {
                  such as {{\"duration\": \"10m\"}}."
             ));
         }
+        if let Some(told) = &wait.told {
+            text = format!("{told}\n\n{text}");
+        }
         let action = wait.action;
         let result = self.result(&Answer::text(text));
         self.record(Record::WaitEnded { action, end, result });

@@ -7,38 +7,47 @@ use super::live::Then;
 use super::render;
 use super::wait::WaitRequest;
 use crate::action::{End, FailureKind};
+use crate::config::toolset::function_name;
 use crate::event::{Audience, Conversation};
 use crate::ids::{ActionId, EventId};
 use crate::policy::{NudgeKind, Question, nudge_text};
 use crate::record::{Record, TurnCause, TurnEnd};
-use crate::state::{Progress, Turn};
+use crate::state::{CallState, Progress, Turn};
 
 impl Agent {
     /// Every other call is answered: enters the wait, or says why not (`C-YLD-2`).
     pub(super) fn consider_waits(&mut self) -> bool {
         let Some(turn) = self.state.turn() else { return false };
-        let mut waits = turn.calls().iter().filter(|call| matches!(call.progress, Progress::Proposed));
-        let Some(wait) = waits.next() else { return false };
-        let (action, arguments) = (wait.action, wait.arguments.clone());
-        if let Some(second) = waits.next().map(|call| call.action) {
-            self.refuse_wait(
-                second,
-                FailureKind::Invalid,
-                "a turn waits once, and another wait stands before this one",
-            );
-            return true;
-        }
-        let failed = turn.calls().iter().find(|call| match &call.progress {
+        let asked = |call: &CallState| match &call.progress {
+            Progress::Proposed => Some((call.action, call.arguments.clone())),
+            Progress::Yields { wait, .. } => Some((call.action, wait.clone())),
+            Progress::Intended { .. }
+            | Progress::Attempted { .. }
+            | Progress::Ended { .. }
+            | Progress::Answered { .. }
+            | Progress::Entered => None,
+        };
+        let mut waits = turn.calls().iter().filter_map(asked);
+        let Some((action, arguments)) = waits.next() else { return false };
+        let seconds: Vec<ActionId> = waits.map(|(second, _)| second).collect();
+        let failed = |call: &&CallState| match &call.progress {
             Progress::Answered { end, .. } => !matches!(end, Some(End::Confirmed)),
             Progress::Proposed
             | Progress::Intended { .. }
             | Progress::Attempted { .. }
+            | Progress::Yields { .. }
             | Progress::Ended { .. }
             | Progress::Entered => false,
-        });
-        // A second wait that was refused is no reason against the first.
-        if let Some(failed) = failed.filter(|call| !self.is_wait(&call.name)) {
-            let why = format!("{} beside it did not succeed; see its result", failed.name);
+        };
+        // A second wait that was refused is no reason against the first; what a cell called, it has dealt with.
+        let is_beside = |call: &&CallState| !call.action.is_inner() && !self.is_wait(&call.name);
+        let failed = turn.calls().iter().filter(is_beside).find(failed).map(|call| call.name.clone());
+        for second in seconds {
+            let why = "a turn waits once, and another wait stands before this one";
+            self.refuse_wait(second, FailureKind::Invalid, why);
+        }
+        if let Some(failed) = failed {
+            let why = format!("{failed} beside it did not succeed; see its result");
             self.refuse_wait(action, FailureKind::NotRun, &why);
             return true;
         }
@@ -52,8 +61,12 @@ impl Agent {
         }
     }
 
-    fn refuse_wait(&mut self, action: ActionId, why: FailureKind, text: &str) {
-        self.settle(action, End::failed(why), format!("Not waiting: {text}."), None);
+    pub(super) fn refuse_wait(&mut self, action: ActionId, why: FailureKind, text: &str) {
+        let mut answer = format!("Not waiting: {text}.");
+        if let Some(Progress::Yields { told, .. }) = self.call(action).map(|call| &call.progress) {
+            answer = format!("{told}\n\n{answer}");
+        }
+        self.settle(action, End::failed(why), answer, None);
     }
 
     /// Ends the turn, unless something has to be said to the model first.
@@ -109,13 +122,17 @@ impl Agent {
     /// How the model speaks to someone, as a nudge tells it.
     fn call_for(&self, audience: &Audience) -> Option<String> {
         let action = self.config.delivery_action(&audience.channel)?;
+        let action = match self.config.speaks_in_cells() {
+            true => format!("`await {}(…)`", function_name(action)),
+            false => action.to_owned(),
+        };
         let conversation = audience.conversation.clone().and_then(|id| {
             let conversation = Conversation { instance: audience.channel.clone(), id };
             self.state.aliases.alias(&conversation).cloned()
         });
         Some(match conversation {
             Some(alias) => format!("{action} to {alias}"),
-            None => action.to_owned(),
+            None => action,
         })
     }
 
@@ -129,9 +146,8 @@ impl Agent {
             }
             return;
         };
-        let is_open = |progress: &Progress| matches!(progress, Progress::Proposed);
-        let waits: Vec<ActionId> =
-            turn.calls().iter().filter(|call| is_open(&call.progress)).map(|call| call.action).collect();
+        let is_open = |call: &&CallState| call.yields() || matches!(call.progress, Progress::Proposed);
+        let waits: Vec<ActionId> = turn.calls().iter().filter(is_open).map(|call| call.action).collect();
         for action in waits {
             self.refuse_wait(action, FailureKind::NotRun, "something is to be done first");
         }

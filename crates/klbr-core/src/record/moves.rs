@@ -43,10 +43,12 @@ impl Record {
             | Record::StepSampled { .. }
             | Record::SamplingFailed { .. }
             | Record::SamplingAborted { .. }
+            | Record::Called { .. }
             | Record::Intended { .. }
             | Record::Held { .. }
             | Record::Attempted { .. }
             | Record::Ended { .. }
+            | Record::Yielded { .. }
             | Record::Settled { .. }
             | Record::Detached { .. }
             | Record::Receipt { .. }
@@ -90,10 +92,12 @@ impl Record {
             Record::StepSampled { .. } => "step_sampled",
             Record::SamplingFailed { .. } => "sampling_failed",
             Record::SamplingAborted { .. } => "sampling_aborted",
+            Record::Called { .. } => "called",
             Record::Intended { .. } => "intended",
             Record::Held { .. } => "held",
             Record::Attempted { .. } => "attempted",
             Record::Ended { .. } => "ended",
+            Record::Yielded { .. } => "yielded",
             Record::Settled { .. } => "settled",
             Record::Detached { .. } => "detached",
             Record::Receipt { .. } => "receipt",

@@ -9,7 +9,7 @@ use crate::context::{Entry, Insertion, ResultId, Trace};
 /// What a call is answered with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallResult {
-    /// The result's number, as `recall` knows it.
+    /// The result's number, as `recall` knows it; 0 of a call that an action made, whose answer no model is shown.
     pub id: u64,
     /// The whole text, without the id that it is inserted with.
     pub full: Arc<str>,
@@ -28,6 +28,17 @@ impl CallResult {
     /// A text that is shown whole.
     pub fn plain(id: u64, full: impl Into<Arc<str>>) -> Self {
         CallResult { id, full: full.into(), shown: None, head: None, trace: Trace::Plain }
+    }
+
+    /// What the caller of an action is answered, as the whole of a result that would be inserted. A file that was
+    /// read or changed is known as it is from then on; nothing else is remembered of what no request has.
+    pub(crate) fn unseen(result: CallResult) -> Self {
+        let trace = match result.trace {
+            Trace::Read(row) => Trace::Glimpse { file: row.file, hash: row.hash },
+            trace @ (Trace::Glimpse { .. } | Trace::Changes { .. }) => trace,
+            Trace::Plain | Trace::Listing { .. } | Trace::Remembered { .. } => Trace::Plain,
+        };
+        CallResult { id: 0, full: result.full, shown: None, head: None, trace }
     }
 
     /// What the model is shown.

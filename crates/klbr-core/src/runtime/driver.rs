@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use tokio::sync::{broadcast, mpsc, oneshot};
 
+use super::actions::Called;
 use super::channel::Channel;
 use super::clock::Clock;
 use super::handle::Request;
@@ -21,6 +22,7 @@ use super::probe::{Point, Probe};
 use super::store::{Checkpoint, Commit, Store, StoreError};
 use super::surroundings::Surroundings;
 use super::tool::AnyTool;
+use crate::action::Answered;
 use crate::agent::{Agent, RestoreError};
 use crate::config::Config;
 use crate::ids::Seq;
@@ -71,6 +73,8 @@ pub enum RunError {
 pub(super) enum Arrival {
     /// Something for the machine.
     Input(Input),
+    /// A running action calls another one.
+    Called(Box<Called>),
     /// The store could not be read.
     StoreFailed(StoreError),
 }
@@ -83,6 +87,8 @@ pub(super) struct Driver {
     tasks: Tasks,
     updates: broadcast::Sender<Arc<Update>>,
     tickets: HashMap<u64, Ticket>,
+    /// Running actions that wait for the answer to a call of theirs.
+    callers: HashMap<u64, oneshot::Sender<Answered>>,
     last_ticket: u64,
     checkpointed: Seq,
     /// Why the store cannot be written, while that is so (`C-REC-4`).
@@ -107,6 +113,7 @@ impl Driver {
             tasks: Tasks::new(sender),
             updates,
             tickets: HashMap::new(),
+            callers: HashMap::new(),
             last_ticket: 0,
             checkpointed,
             poison: None,
@@ -169,6 +176,13 @@ impl Driver {
                 }
                 self.handle(input);
             }
+            Arrival::Called(called) => {
+                let Called { caller, fence, name, arguments, reply } = *called;
+                self.last_ticket += 1;
+                let ticket = self.last_ticket;
+                self.callers.insert(ticket, reply);
+                self.handle(Input::Called { ticket, fence, caller, name, arguments });
+            }
             Arrival::StoreFailed(error) => self.poison(&error),
         }
     }
@@ -224,6 +238,7 @@ impl Driver {
         tracing::error!(agent = %self.ports.config.agent, %error, "the store failed; the agent stands still");
         self.poison = Some(error.to_string());
         self.tasks.abort_all();
+        self.callers.clear();
         for (_, ticket) in self.tickets.drain() {
             ticket.refuse(&error.to_string());
         }

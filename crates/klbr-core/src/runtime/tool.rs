@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
+use super::actions::Actions;
 use super::store::Store;
 use crate::action::{ActionSpec, Attempt, Class, FailureKind, Outcome, Resource, Role};
 use crate::ids::{ActionId, AgentName};
@@ -114,11 +115,19 @@ pub struct CallContext {
     pub at: Timestamp,
     /// The store that the agent lives in.
     pub store: Arc<dyn Store>,
+    /// The other actions, as this attempt may call them.
+    pub actions: Actions,
 }
 
 impl CallContext {
-    pub(crate) fn new(agent: AgentName, attempt: Attempt, at: Timestamp, store: Arc<dyn Store>) -> Self {
-        CallContext { agent, action: attempt.action, attempt, at, store }
+    pub(crate) fn new(
+        agent: AgentName,
+        attempt: Attempt,
+        at: Timestamp,
+        store: Arc<dyn Store>,
+        actions: Actions,
+    ) -> Self {
+        CallContext { agent, action: attempt.action, attempt, at, store, actions }
     }
 }
 

@@ -7,19 +7,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{
-    CallState, Compaction, CompactionRequest, Effect, EffectStatus, Failing, Phase, Progress, Stage, State,
-    Turn, Wait,
+    CallState, Compaction, CompactionRequest, Effect, EffectStatus, Phase, Progress, Stage, State, Turn, Wait,
 };
 use crate::action::{End, FailureKind};
 use crate::attention::Decision;
-use crate::context::Trace;
 use crate::context::prefix::{Facts, Topic};
 use crate::event::{Audience, Header, SourceKind};
-use crate::ids::{ActionId, EventId};
+use crate::ids::EventId;
 use crate::ledger::Fate;
 use crate::model::{Failure, Message};
-use crate::policy::NudgeKind;
-use crate::record::{BreakCause, CallResult, Delivered, Move, Record, Stamped, TurnCause, TurnEnd, WaitEnd};
+use crate::policy::{Cause, NudgeKind};
+use crate::record::{BreakCause, Delivered, Move, Record, Stamped, TurnCause, TurnEnd, WaitEnd};
 
 /// A record that cannot have followed the ones before it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -121,15 +119,18 @@ impl State {
                 self.epoch = *epoch;
                 self.soul = Some(text.clone());
                 self.prefix.renew(BreakCause::Instructions);
+                self.put_in_force(at, Some(text.clone()), Cause::Soul);
             }
-            Record::Activated { epoch, manifest, bound, soul } => {
+            Record::Activated { epoch, manifest, bound, soul, cause } => {
                 self.epoch = *epoch;
                 self.manifest.clone_from(manifest);
                 self.bound = Some(Arc::new(bound.clone()));
-                if let Some(soul) = soul.as_ref().filter(|&soul| self.soul.as_ref() != Some(soul)) {
+                let soul = soul.as_ref().filter(|&soul| self.soul.as_ref() != Some(soul));
+                if let Some(soul) = soul {
                     self.soul = Some(soul.clone());
                     self.prefix.renew(BreakCause::Instructions);
                 }
+                self.put_in_force(at, soul.cloned(), cause.clone());
             }
             Record::Reset => {
                 self.transcript.replace(Vec::new(), 0);
@@ -280,7 +281,24 @@ impl State {
                     ..Default::default()
                 }));
             }
+            Record::Called { action, name, arguments } => {
+                let Stage::Acting { calls, .. } = &mut self.turn_mut()?.stage else {
+                    return Err("no calls are being answered");
+                };
+                let call = CallState {
+                    action: *action,
+                    call_id: "".into(),
+                    name: name.clone(),
+                    arguments: arguments.clone(),
+                    channel: None,
+                    progress: Progress::Proposed,
+                };
+                // Behind its caller and what that has called before.
+                let at = calls.partition_point(|before| before.action < *action);
+                calls.insert(at, call);
+            }
             Record::Intended { action, arguments, class, channel, .. } => {
+                self.turn_mut()?.forgive(*action);
                 let call = self.call_mut(*action)?;
                 call.channel.clone_from(channel);
                 call.arguments = arguments.clone();
@@ -295,6 +313,7 @@ impl State {
                     status: EffectStatus::Held,
                 };
                 self.open_effects.insert(*action, effect);
+                self.turn_mut()?.veto(*action);
                 self.answer(*action, result, None)?;
             }
             Record::Attempted { action, number } => {
@@ -316,6 +335,7 @@ impl State {
                     }
                     Progress::Proposed
                     | Progress::Ended { .. }
+                    | Progress::Yields { .. }
                     | Progress::Answered { .. }
                     | Progress::Entered => {
                         return Err("the action was not intended");
@@ -327,7 +347,14 @@ impl State {
                 self.call_mut(*action)?.progress =
                     Progress::Ended { end: end.clone(), observation, delivered };
             }
+            Record::Yielded { action, told, wait } => {
+                let (told, wait) = (told.clone(), wait.clone());
+                self.call_mut(*action)?.progress = Progress::Yields { told, wait };
+            }
             Record::Settled { action, end, result, delivered } => {
+                if *end == End::failed(FailureKind::Denied) {
+                    self.turn_mut()?.veto(*action);
+                }
                 let addressed = match end {
                     End::Confirmed => delivered.as_ref().map(Delivered::audience),
                     // It may have been said: asking for it again could say it twice.
@@ -356,12 +383,27 @@ impl State {
                 self.open_effects.insert(*action, effect);
                 self.answer(*action, result, None)?;
             }
-            Record::Receipt { action, .. } => {
+            Record::Receipt { action, end, .. } => {
                 self.open_effects.remove(action).ok_or("the effect is not open")?;
+                if action.is_inner()
+                    && let Ok(CallState { progress: Progress::Answered { end: known, .. }, .. }) =
+                        self.call_mut(*action)
+                {
+                    // Its caller may still have to account for it.
+                    *known = Some(end.clone());
+                }
             }
             Record::WaitEntered { action, until, duration, shortened, reason } => {
                 let call = self.call_mut(*action)?;
-                call.progress = Progress::Entered;
+                let told = match std::mem::replace(&mut call.progress, Progress::Entered) {
+                    Progress::Yields { told, .. } => Some(told),
+                    Progress::Proposed
+                    | Progress::Intended { .. }
+                    | Progress::Attempted { .. }
+                    | Progress::Ended { .. }
+                    | Progress::Answered { .. }
+                    | Progress::Entered => None,
+                };
                 let wait = Wait {
                     action: *action,
                     call_id: call.call_id.clone(),
@@ -370,6 +412,7 @@ impl State {
                     duration: *duration,
                     shortened: *shortened,
                     reason: reason.clone(),
+                    told,
                 };
                 self.turn_mut()?.waits = Some(wait);
                 self.flush()?;
@@ -458,71 +501,6 @@ impl State {
             Phase::Resting { .. } | Phase::Waiting(_) => Err("no turn runs"),
         }
     }
-
-    fn call_mut(&mut self, action: ActionId) -> Result<&mut CallState, &'static str> {
-        match &mut self.turn_mut()?.stage {
-            Stage::Acting { calls, .. } => {
-                calls.iter_mut().find(|call| call.action == action).ok_or("no such call")
-            }
-            Stage::Due | Stage::Sampling { .. } => Err("no calls are being answered"),
-        }
-    }
-
-    /// Gives a call its result, and puts the step's results into the transcript once all are there.
-    fn answer(
-        &mut self,
-        action: ActionId,
-        result: &CallResult,
-        end: Option<End>,
-    ) -> Result<(), &'static str> {
-        self.hygiene.apply(&result.entry());
-        if let Trace::Remembered { memory, pinned } = &result.trace {
-            self.prefix.remembered(*memory, pinned.as_deref());
-        }
-        let ran = !matches!(&end, Some(End::Failed { why: FailureKind::NotRun | FailureKind::Invalid }));
-        let call = self.call_mut(action)?;
-        let (name, arguments) = (call.name.clone(), call.arguments.clone());
-        let failed = matches!(end, Some(End::Failed { .. }));
-        call.progress = Progress::Answered { result: result.inserted(), end };
-        let turn = self.turn_mut()?;
-        turn.failing = match (failed, turn.failing.take()) {
-            (false, _) => None,
-            (true, Some(f)) if f.name == name && f.arguments == arguments => {
-                Some(Failing { times: f.times + 1, ..f })
-            }
-            (true, _) => Some(Failing { name, arguments, times: 1 }),
-        };
-        if ran {
-            self.idle_waits = 0;
-        }
-        self.flush()
-    }
-
-    /// Inserts the results of a step, in the order of its calls, when every call but the wait's has one.
-    fn flush(&mut self) -> Result<(), &'static str> {
-        let turn = self.turn_mut()?;
-        let Stage::Acting { calls, .. } = &turn.stage else { return Ok(()) };
-        let is_settled = |call: &CallState| call.is_answered() || matches!(call.progress, Progress::Entered);
-        if calls.is_empty() || !calls.iter().all(is_settled) {
-            return Ok(());
-        }
-        let results: Vec<(Arc<str>, Arc<str>)> = calls
-            .iter()
-            .filter_map(|call| match &call.progress {
-                Progress::Answered { result, .. } => Some((call.call_id.clone(), result.clone())),
-                Progress::Proposed
-                | Progress::Intended { .. }
-                | Progress::Attempted { .. }
-                | Progress::Ended { .. }
-                | Progress::Entered => None,
-            })
-            .collect();
-        turn.stage = Stage::Due;
-        for (call_id, text) in results {
-            self.transcript.push(Message::Tool { call_id, text });
-        }
-        Ok(())
-    }
 }
 
 /// The channels whose messages these events are, each once.
@@ -552,15 +530,8 @@ impl Turn {
             wrote: false,
             called: false,
             failing: None,
+            vetoes: Vec::new(),
             waits: None,
-        }
-    }
-
-    /// The calls of the reply that is being answered.
-    pub(crate) fn calls(&self) -> &[CallState] {
-        match &self.stage {
-            Stage::Acting { calls, .. } => calls,
-            Stage::Due | Stage::Sampling { .. } => &[],
         }
     }
 }

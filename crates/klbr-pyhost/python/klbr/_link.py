@@ -16,11 +16,15 @@ from ._protocol import PROTOCOL, Decoder, Frame, encode
 
 
 class HostError(Exception):
-    """The host refused a call, or could not make it. `code` is a word; the message says the rest."""
+    """The host refused a call, or could not make it. `code` is a word; the message says the rest.
 
-    def __init__(self, message: str, code: str = "failed") -> None:
+    Of an action, `code` is `held`, `denied`, `unknown` or the kind of its failure, and `action` is its id.
+    """
+
+    def __init__(self, message: str, code: str = "failed", action: str | None = None) -> None:
         super().__init__(message)
         self.code = code
+        self.action = action
 
 
 class Connection:

@@ -28,6 +28,7 @@ _TRACEBACK_LIMIT = 8192
 _NAMES_LIMIT = 500
 _VALUE_LIMIT = 10_000
 _START_LIMIT = 80
+_CALLS_AT_ONCE = 32
 _SPAWNS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "os.exec", "pty.spawn")
 
 
@@ -39,6 +40,19 @@ class _TooLong(BaseException):
     """A repr took longer than it may."""
 
 
+class Told(str):
+    """What an action answered: a text. `action` is the action's id, `data` what is more than text."""
+
+    action: str | None
+    data: Any
+
+    def __new__(cls, text: str, action: str | None, data: Any) -> Told:
+        self = super().__new__(cls, text)
+        self.action = action
+        self.data = data
+        return self
+
+
 class Cell:
     """One cell that runs."""
 
@@ -48,6 +62,7 @@ class Cell:
         self.limits: dict[str, int] = frame["limits"]
         self.parts: list[dict[str, Any]] = []
         self.calls = 0
+        self.gate = asyncio.Semaphore(_CALLS_AT_ONCE)
         self.wait: dict[str, Any] | None = None
         self.is_over = False
         self.is_cancelled = False
@@ -158,8 +173,16 @@ class Workbench:
         cell = self.cell
         if cell is None or cell.is_over or cell.wait is not None:
             raise HostError("the cell is over; nothing can be done on its behalf any more", "over")
-        cell.calls += 1
-        return await self.connection.call(cell.id, cell.calls, name, arguments)
+        async with cell.gate:
+            if cell.is_over:
+                raise HostError("the cell is over; nothing can be done on its behalf any more", "over")
+            cell.calls += 1
+            answer = await self.connection.call(cell.id, cell.calls, name, arguments)
+        if not isinstance(answer, dict) or answer.keys() != {"told", "action", "code", "data"}:
+            return answer
+        if answer["code"] != "confirmed":
+            raise HostError(answer["told"], answer["code"], answer["action"])
+        return Told(answer["told"], answer["action"], answer["data"])
 
     def wait(self, duration: Any = None, reason: str | None = None) -> Any:
         """Ends the cell and waits, at most ten minutes: "10m", "30s", or seconds. Variables stay, the stack does not."""

@@ -72,7 +72,8 @@ impl HostCalls for Acts {
         let number = caller.number;
         self.list().push(Acted { number, name: name.into(), state: ActState::Open });
         let result = self.host.call(caller, name, arguments).await;
-        self.set(number, if result.is_ok() { ActState::Done } else { ActState::Failed });
+        let is_done = |value: &Value| value.get("code").is_none_or(|code| code == "confirmed");
+        self.set(number, if result.as_ref().is_ok_and(is_done) { ActState::Done } else { ActState::Failed });
         result
     }
 }

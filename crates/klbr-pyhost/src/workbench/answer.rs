@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Acted, Stop};
+use super::Acted;
+use super::keeper::Stop;
 use crate::process::output::Kept;
 use crate::protocol::{CellOutcome, Part, WaitAsked};
 use crate::session::wire::CellEnded;

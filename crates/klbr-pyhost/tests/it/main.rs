@@ -8,6 +8,7 @@ mod leash;
 mod live;
 mod manifest;
 mod protocol;
+mod python_tool;
 mod rewriting;
 mod support;
 mod trials;

@@ -13,6 +13,7 @@ use crate::ids::{ActionId, Epoch, EventId, Fence};
 use crate::input::{Command, Input};
 use crate::model::{Failure, Request};
 use crate::policy::{HookFailure, Question};
+use crate::runtime::actions::Actions;
 use crate::runtime::model::{Model, Piece};
 use crate::runtime::tool::CallContext;
 use crate::time::{Human, Timestamp};
@@ -23,6 +24,12 @@ impl Driver {
             Command::Acknowledge { ticket, event } => {
                 if let Some(ticket) = self.tickets.remove(&ticket) {
                     ticket.acknowledge(event);
+                }
+            }
+            Command::Answer { ticket, answered } => {
+                if let Some(caller) = self.callers.remove(&ticket) {
+                    // It may have gone; what it called was done all the same.
+                    let _ = caller.send(*answered);
                 }
             }
             Command::Load { fence, events } => self.load(fence, events),
@@ -86,7 +93,8 @@ impl Driver {
         let at = self.ports.clock.now();
         let (agent, store) = (self.ports.config.agent.clone(), self.ports.store.clone());
         let (action, deadline, name) = (attempt.action, attempt.deadline, attempt.name.clone());
-        let context = CallContext::new(agent, attempt, at, store);
+        let actions = Actions::new(self.ports.config.clone(), attempt.action, fence, self.tasks.arrivals());
+        let context = CallContext::new(agent, attempt, at, store, actions);
         self.attempt(fence, action, &name.clone(), deadline, async move {
             match (tool, mode) {
                 (Some(tool), Mode::Make) => tool.call(context).await,

@@ -54,15 +54,17 @@ pub fn passage<E>(
     Ok((!passage.text.trim().is_empty()).then_some(passage))
 }
 
-/// The result that a record gives to a call.
+/// The result that a record gives to a call of the model's.
 pub fn call_result(record: &Record) -> Option<&CallResult> {
-    match record {
+    let result = match record {
         Record::Held { result, .. }
         | Record::Settled { result, .. }
         | Record::Detached { result, .. }
-        | Record::WaitEnded { result, .. } => Some(result),
-        _ => None,
-    }
+        | Record::WaitEnded { result, .. } => result,
+        _ => return None,
+    };
+    // What an action's own call was answered has no number.
+    (result.id > 0).then_some(result)
 }
 
 /// A delivery's words, then what its executor told.
