@@ -4,6 +4,7 @@
 //! file; this one owns the way in and the way out.
 
 mod admit;
+mod asked;
 mod attention;
 mod calls;
 mod cells;

@@ -45,6 +45,8 @@ pub struct Config {
     pub bound: BTreeMap<Slot, Duration>,
     /// Actions that are listed though they cannot be used now, with what a call of one is answered.
     pub unavailable: BTreeMap<Arc<str>, Arc<str>>,
+    /// How many decided questions of each slot are kept in memory, for whoever tries a candidate for policy.
+    pub questions_kept: usize,
     /// How much of a result the model is shown.
     pub results: context::Limits,
     /// Limits and distances.
@@ -67,6 +69,7 @@ impl Config {
             channels: BTreeMap::new(),
             bound: BTreeMap::new(),
             unavailable: BTreeMap::new(),
+            questions_kept: 0,
             results: context::Limits::default(),
             limits: Limits::default(),
         }

@@ -15,11 +15,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::event::Priority;
-use crate::ids::EventId;
+use crate::ids::{Epoch, EventId};
+use crate::time::Timestamp;
 
 pub(crate) use nudge::nudge_text;
 pub use nudge::{NudgeKind, idle_delay};
-pub use observer::{HostCommand, Observed};
+pub use observer::{Heard, HostCommand, Observed};
 pub use question::{Candidate, Question, Review};
 
 /// One replaceable decision. A slot has one owner at most.
@@ -140,6 +141,29 @@ impl Slot {
         }
     }
 
+    /// Whether its question carries a text that the answer words anew: what a family of rewrites may own together.
+    pub fn is_rewrite(self) -> bool {
+        match self {
+            Slot::FrameRender | Slot::ContextBlocks | Slot::DeliveryFormat | Slot::ResultShape => true,
+            Slot::EventPriority
+            | Slot::EventAccept
+            | Slot::Wake
+            | Slot::BatchDelay
+            | Slot::Age
+            | Slot::Idle
+            | Slot::Nudge
+            | Slot::Limits
+            | Slot::Plan
+            | Slot::ContextSelect
+            | Slot::ActionReview
+            | Slot::DeliveryReview
+            | Slot::DeliveryTarget
+            | Slot::CompactWhen
+            | Slot::CompactPrompt
+            | Slot::CompactKeep => false,
+        }
+    }
+
     /// Whether the operation is held, rather than decided by default, when the slot's owner fails.
     pub fn is_required(self) -> bool {
         match self {
@@ -215,6 +239,58 @@ pub struct Activation {
     /// Whether it ends the running turn instead of waiting for the next.
     #[serde(default)]
     pub now: bool,
+    /// The epoch that it follows on; it is dropped when another one is in force by then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Epoch>,
+    /// Why it comes.
+    #[serde(default)]
+    pub cause: Cause,
+}
+
+/// Why an epoch came.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "cause", rename_all = "snake_case")]
+pub enum Cause {
+    /// The agent began with it.
+    First,
+    /// Somebody put it in force.
+    #[default]
+    Activated,
+    /// The operator replaced the soul alone.
+    Soul,
+    /// Somebody went back to what was in force in an earlier epoch.
+    RolledBack {
+        /// Which.
+        to: Epoch,
+    },
+    /// The policy of an epoch kept failing, and an earlier one came back by itself.
+    Failed {
+        /// The epoch that failed.
+        epoch: Epoch,
+        /// The epoch that came back.
+        to: Epoch,
+        /// How it failed last.
+        reason: Arc<str>,
+    },
+}
+
+/// What was put in force together, and is in force until the next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InForce {
+    /// Its number.
+    pub epoch: Epoch,
+    /// Since when, in UTC milliseconds.
+    #[schemars(with = "i64")]
+    pub at: Timestamp,
+    /// What names the policy.
+    pub manifest: Option<Arc<str>>,
+    /// The slots that have an owner, with the milliseconds that each may take.
+    pub slots: BTreeMap<Slot, u64>,
+    /// The whole soul, where this epoch replaced it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soul: Option<Arc<str>>,
+    /// Why it came.
+    pub cause: Cause,
 }
 
 impl Activation {
@@ -222,6 +298,15 @@ impl Activation {
     pub fn bindings(&self) -> Bindings {
         self.slots.iter().map(|(&slot, &millis)| (slot, Duration::from_millis(millis))).collect()
     }
+}
+
+/// A question that was decided, and what was in force: its owner's answer, or the default.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The question.
+    pub question: Question,
+    /// The answer.
+    pub answer: Answer,
 }
 
 /// A judgement over one action.
@@ -252,6 +337,12 @@ pub enum HookFailure {
     /// It cannot be asked at all.
     #[error("the hook is unavailable: {reason}")]
     Unavailable {
+        /// Why.
+        reason: Arc<str>,
+    },
+    /// It failed, and asks for the operation to be held for that. Only a delivery can be.
+    #[error("held: {reason}")]
+    Held {
         /// Why.
         reason: Arc<str>,
     },

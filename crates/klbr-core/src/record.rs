@@ -20,7 +20,7 @@ use crate::event::{Audience, Conversation, Header, Priority};
 use crate::hash::Hash;
 use crate::ids::{ActionId, Epoch, EventId, FrameId, Generation, Seq, StepId, TurnId};
 use crate::model::{AssistantMessage, Failure, Finish, Parameters, Usage};
-use crate::policy::{Answer, Bindings, HookFailure, NudgeKind, Slot};
+use crate::policy::{Answer, Bindings, Cause, HookFailure, NudgeKind, Slot};
 use crate::time::Timestamp;
 
 pub use moves::Move;
@@ -133,6 +133,9 @@ pub enum Record {
         /// The whole new soul, where it replaces it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         soul: Option<Arc<str>>,
+        /// Why it came.
+        #[serde(default)]
+        cause: Cause,
     },
     /// The transcript was emptied.
     Reset,

@@ -6,6 +6,7 @@ mod apply;
 mod archive;
 pub(crate) mod attention;
 mod calls;
+mod epochs;
 pub(crate) mod inbox;
 mod summary;
 pub(crate) mod transcript;
@@ -24,7 +25,7 @@ use crate::hash::Hash;
 use crate::ids::{ActionId, Epoch, EventId, FrameId, Seq, StepId, TurnId};
 use crate::ledger::Ledger;
 use crate::model::Parameters;
-use crate::policy::{Bindings, NudgeKind};
+use crate::policy::{Bindings, InForce, NudgeKind};
 use crate::record::{Delivered, TurnCause};
 use crate::time::Timestamp;
 
@@ -49,6 +50,8 @@ pub struct State {
     /// none.
     pub(crate) manifest: Option<Arc<str>>,
     pub(crate) bound: Option<Arc<Bindings>>,
+    /// What was put in force so far, in order.
+    pub(crate) epochs: Vec<InForce>,
     /// How far each observer has come.
     pub(crate) observers: BTreeMap<Arc<str>, Seq>,
     /// What is to be said to the agent, by when and by what names it.
@@ -306,6 +309,7 @@ impl State {
             soul: None,
             manifest: None,
             bound: None,
+            epochs: Vec::new(),
             observers: BTreeMap::new(),
             schedule: BTreeMap::new(),
             inbox: Inbox::default(),

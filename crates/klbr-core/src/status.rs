@@ -12,6 +12,7 @@ use crate::attention::{self, Decision, Item, Response, Shown};
 use crate::event::{Bucket, Header, Priority, SourceKind};
 use crate::ids::{ActionId, AgentName, Epoch, EventId, Generation, Seq, StepId, TurnId};
 use crate::ledger::Ledger;
+use crate::policy::{Cause, InForce};
 use crate::state::{EffectStatus, Phase, Progress, Stage};
 use crate::time::Timestamp;
 
@@ -187,6 +188,20 @@ impl Agent {
     /// How far each observer has come.
     pub fn observers(&self) -> &BTreeMap<Arc<str>, Seq> {
         &self.state().observers
+    }
+
+    /// Everything that was put in force, the oldest first; the last is in force.
+    pub fn epochs(&self) -> Vec<InForce> {
+        let slots = self.config().bound.iter().map(|(slot, time)| (*slot, time.as_millis() as u64)).collect();
+        let first = InForce {
+            epoch: Epoch(1),
+            at: Timestamp(0),
+            manifest: None,
+            slots,
+            soul: Some(self.config().soul.clone()),
+            cause: Cause::First,
+        };
+        std::iter::once(first).chain(self.state().epochs.iter().cloned()).collect()
     }
 
     /// The conversations that have an alias.

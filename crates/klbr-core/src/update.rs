@@ -12,7 +12,7 @@ use crate::attention::{Decider, Response, Status};
 use crate::event::{Priority, SourceKind, Via};
 use crate::ids::{ActionId, Epoch, EventId, FrameId, Generation, Seq, StepId, TurnId};
 use crate::model::{Delta, Usage};
-use crate::policy::NudgeKind;
+use crate::policy::{Cause, NudgeKind};
 use crate::record::{BreakCause, Delivered, Record, Stamped, TurnCause, TurnEnd, WaitEnd};
 use crate::time::Timestamp;
 
@@ -224,6 +224,8 @@ pub enum Happening {
         epoch: Epoch,
         /// What names the policy; none when no slot has an owner any more.
         manifest: Option<Arc<str>>,
+        /// Why it came.
+        cause: Cause,
     },
     /// The soul was replaced.
     SoulChanged {
@@ -345,8 +347,8 @@ fn happening(record: &Record) -> Option<Happening> {
             Happening::PrefixBroken { model: model.clone(), offset: at.offset }
         }
         Record::SoulChanged { epoch, .. } => Happening::SoulChanged { epoch: *epoch },
-        Record::Activated { epoch, manifest, .. } => {
-            Happening::Activated { epoch: *epoch, manifest: manifest.clone() }
+        Record::Activated { epoch, manifest, cause, .. } => {
+            Happening::Activated { epoch: *epoch, manifest: manifest.clone(), cause: cause.clone() }
         }
         Record::Reset => Happening::Reset,
         Record::CompactionRequested { .. } => Happening::Compacting,

@@ -2,6 +2,7 @@
 
 mod activation;
 mod attention;
+mod choosing;
 mod inner;
 
 use std::fmt::Write as _;

@@ -70,7 +70,8 @@ async fn catch_up(inner: &Inner, handle: &AgentHandle, channel: ChannelId) -> Re
     loop {
         let place = inner.world().place(channel).cloned();
         // It may be gone by now, or have been told that it missed nothing.
-        let Some(after) = place.filter(|place| place.is_open).and_then(|place| place.after) else {
+        let open = place.filter(|place| place.is_open);
+        let Some((after, gap)) = open.and_then(|place| Some((place.after?, place.gaps))) else {
             return Ok(Caught::Up);
         };
         let page = Page::After(after);
@@ -78,7 +79,7 @@ async fn catch_up(inner: &Inner, handle: &AgentHandle, channel: ChannelId) -> Re
             Ok(fetched) => fetched,
             Err(failure @ Failure::Refused { .. }) => {
                 tracing::warn!(%channel, %failure, "missed messages cannot be fetched: they are passed over");
-                close(inner, channel);
+                filled(inner, channel, gap);
                 return Ok(Caught::Up);
             }
             Err(failure) => {
@@ -110,7 +111,7 @@ async fn catch_up(inner: &Inner, handle: &AgentHandle, channel: ChannelId) -> Re
                 if let Some(last) = last {
                     inner.world().fetched(channel, last);
                 }
-                close(inner, channel);
+                filled(inner, channel, gap);
                 tracing::info!(%channel, count, "caught up");
                 return Ok(Caught::Up);
             }
@@ -118,7 +119,7 @@ async fn catch_up(inner: &Inner, handle: &AgentHandle, channel: ChannelId) -> Re
     }
 }
 
-fn close(inner: &Inner, channel: ChannelId) {
-    inner.world().close(channel);
+fn filled(inner: &Inner, channel: ChannelId, gap: u32) {
+    inner.world().filled(channel, gap);
     inner.changes.notify_one();
 }

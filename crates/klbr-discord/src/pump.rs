@@ -34,7 +34,7 @@ pub(crate) struct Item {
 
 #[derive(Debug)]
 pub(crate) enum What {
-    /// A session began; what came before it may have been missed.
+    /// A session began.
     Began(Session),
     /// Something was heard.
     Heard(Heard),
@@ -53,7 +53,7 @@ pub(crate) async fn run(inner: &Inner, handle: &AgentHandle, mut items: mpsc::Re
             return Stopped;
         }
         let mut world = inner.world();
-        batch.drain(..).for_each(|item| pass(inner, &mut world, item));
+        batch.drain(..).for_each(|item| pass(&mut world, item));
         drop(world);
         inner.changes.notify_one();
     }
@@ -137,12 +137,9 @@ async fn admit_all(handle: &AgentHandle, events: Vec<NewEvent>) -> Result<(), Ad
 }
 
 /// Moves the cursors over what is durable now.
-fn pass(inner: &Inner, world: &mut World, item: Item) {
+fn pass(world: &mut World, item: Item) {
     match item.what {
-        What::Began(session) => {
-            world.begin(item.shard, session);
-            inner.gaps.notify_one();
-        }
+        What::Began(session) => world.set_session(item.shard, Some(session)),
         What::Heard(heard) => {
             if let Some((channel, message)) = heard.passes {
                 world.passed(channel, message);

@@ -34,6 +34,9 @@ pub(crate) struct Place {
     /// Whether messages after the cursor may have been missed.
     #[serde(default)]
     pub(crate) is_open: bool,
+    /// How often that was found: what was fetched before it was found anew says nothing of what came since.
+    #[serde(skip)]
+    pub(crate) gaps: u32,
     /// When something that was heard there was last said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) heard: Option<Timestamp>,
@@ -53,6 +56,7 @@ impl Place {
             latest: None,
             after: None,
             is_open: false,
+            gaps: 0,
             heard: None,
             ahead: None,
         }
@@ -188,10 +192,10 @@ impl World {
         self.change(channel, |place| place.after = place.after.max(Some(message)));
     }
 
-    /// Begins a session of one of `session.shards` shards anew: messages may have been missed in every conversation
+    /// Notes that a session of one of `total` shards begins anew: messages may have been missed in every conversation
     /// of it that was ever heard, and in every private one: of those nobody else tells that there is anything new.
-    pub(crate) fn begin(&mut self, shard: u32, session: Session) {
-        let total = u64::from(session.shards.max(1));
+    pub(crate) fn begin(&mut self, shard: u32, total: u32) {
+        let total = u64::from(total.max(1));
         let is_its = |place: &Place| match place.guild {
             Some(guild) => (guild.get() >> SHARD_SHIFT) % total == u64::from(shard),
             None => shard == 0,
@@ -203,7 +207,6 @@ impl World {
         for channel in self.places.iter().filter_map(heard).collect::<Vec<_>>() {
             self.open(channel);
         }
-        self.set_session(shard, Some(session));
     }
 
     /// Notes that everything of a shard's session up to this dispatch is admitted or was let pass.
@@ -229,7 +232,17 @@ impl World {
 
     /// Notes that messages may have been missed there.
     pub(crate) fn open(&mut self, channel: ChannelId) {
-        self.change(channel, |place| place.is_open = place.after.is_some());
+        self.change(channel, |place| {
+            place.is_open = place.after.is_some();
+            place.gaps += 1;
+        });
+    }
+
+    /// Notes that a gap was filled, unless messages may have been missed since.
+    pub(crate) fn filled(&mut self, channel: ChannelId, gap: u32) {
+        if self.place(channel).is_some_and(|place| place.gaps == gap) {
+            self.close(channel);
+        }
     }
 
     /// Notes that nothing is missed there any more.
@@ -350,6 +363,20 @@ mod tests {
     }
 
     #[test]
+    fn b_dis_10_what_was_fetched_before_a_gap_does_not_fill_it() {
+        let mut world = World::default();
+        let here = ChannelId::new(5).unwrap();
+        world.told_channel(&channel(5, Some(10)));
+        world.open(here);
+        let gap = world.place(here).unwrap().gaps;
+        world.open(here);
+        world.filled(here, gap);
+        assert_eq!(world.open_places(), [here], "another session began while the first gap was being filled");
+        world.filled(here, world.place(here).unwrap().gaps);
+        assert_eq!(world.open_places(), []);
+    }
+
+    #[test]
     fn b_dis_10_a_place_without_a_message_begins_with_its_first_one() {
         let mut world = World::default();
         assert!(!world.told_channel(&channel(5, None)));
@@ -369,7 +396,7 @@ mod tests {
         let changed = world.take_changed();
         world.kept(&changed);
         assert!(!world.is_fresh(private));
-        world.begin(0, Session { id: "s".into(), url: None, sequence: 1, shards: 1 });
+        world.begin(0, 1);
         assert_eq!(world.open_places(), [private]);
     }
 

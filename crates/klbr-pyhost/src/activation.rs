@@ -2,22 +2,29 @@
 //! asked before. Changes nothing.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use klbr_core::policy::{Answer, HookFailure, Question};
-use klbr_core::runtime::policy::Policy as _;
+use klbr_core::policy::{Answer, Asked, HookFailure, Question, Slot};
 use tokio::time::Instant;
 
+use crate::hooks::{Hooks, budgets};
 use crate::host::HostCalls;
 use crate::invocation::{Invocation, Recorder};
-use crate::manifest::{Affected, Manifest, ManifestError};
+use crate::manifest::{Affected, Manifest, ManifestError, Problem};
 use crate::process::Program;
 use crate::protocol::{FailedHook, LoadedHook};
 use crate::publish::Trees;
-use crate::slots::HookPolicy;
-use crate::worker::{CallError, Change, Patience, Spec, State, Watch, Worker};
+use crate::settings::WithSettings;
+use crate::worker::{Call, CallError, Change, OnDeath, Patience, Spec, State, Watch, Worker};
+
+/// Looks up a variable that a manifest names.
+///
+/// # Errors
+///
+/// Fails with why its hooks cannot have it.
+pub type Variables = Arc<dyn Fn(&str) -> Result<OsString, &'static str> + Send + Sync>;
 
 /// What a candidate is tried with.
 #[derive(Clone)]
@@ -30,15 +37,8 @@ pub struct Trial {
     pub trees: Trees,
     /// What hooks may read.
     pub host: Arc<dyn HostCalls>,
-}
-
-/// A question that was asked before, and what was decided.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Recorded {
-    /// The question.
-    pub question: Question,
-    /// The answer then.
-    pub answer: Answer,
+    /// The variables that hooks may ask for.
+    pub variables: Variables,
 }
 
 /// What an activation would do.
@@ -48,7 +48,7 @@ pub struct Report {
     pub affected: BTreeSet<Affected>,
     /// The hooks as they were found.
     pub hooks: Vec<LoadedHook>,
-    /// How many recorded questions were asked.
+    /// How many questions were asked that had been asked before.
     pub asked: usize,
     /// Those that are answered differently.
     pub differences: Vec<Difference>,
@@ -62,7 +62,7 @@ pub struct Difference {
     /// What was decided then.
     pub before: Answer,
     /// What the candidate says.
-    pub after: Result<Answer, HookFailure>,
+    pub after: Answer,
 }
 
 /// Why a candidate is refused. Nothing has changed.
@@ -82,18 +82,20 @@ pub enum Refused {
         /// The end of what it wrote to standard error.
         stderr: Arc<str>,
     },
-    /// A required hook gives no usable answer.
-    #[error("{run} is required, and failed when it was tried: {failure}")]
-    Required {
+    /// A hook gives no usable answer.
+    #[error("{run} failed when it was tried on {slot}: {failure}", slot = .question.slot().as_str())]
+    Failed {
         /// `module:function`.
         run: Arc<str>,
-        /// How.
+        /// What it was asked.
+        question: Box<Question>,
+        /// How it failed.
         failure: HookFailure,
     },
 }
 
 impl Trial {
-    /// Tries a candidate against what is in force. `recorded` is asked of the slots that it binds; each required hook is
+    /// Tries a candidate against what is in force. `recorded` is asked of the slots that it binds; each of them is
     /// asked at least once, with a sample if nothing was recorded.
     ///
     /// # Errors
@@ -104,9 +106,10 @@ impl Trial {
         file: &str,
         candidate: &Manifest,
         before: &Manifest,
-        recorded: &[Recorded],
+        recorded: &[Asked],
     ) -> Result<Report, Refused> {
         candidate.check(file, &self.trees)?;
+        self.check_variables(file, candidate)?;
         let affected = candidate.effect_after(before);
         let mut report = Report { affected, hooks: Vec::new(), asked: 0, differences: Vec::new() };
         if candidate.hooks.is_empty() {
@@ -119,7 +122,7 @@ impl Trial {
                 *heard = stderr;
             }
         });
-        let worker = Arc::new(Worker::start(self.spec(candidate, 0), Arc::clone(&self.host), watch));
+        let worker = self.worker(candidate, 0, watch);
         let until = Instant::now() + self.patience.start;
         let loaded = worker.ready(until).await.map_err(|error| {
             let reason = match (error, worker.state()) {
@@ -140,69 +143,91 @@ impl Trial {
         report.hooks = loaded.hooks.clone();
         // A dry run leaves no record: nothing was decided.
         let quiet: Arc<dyn Recorder> = Arc::new(|_: Invocation| {});
-        let policy = HookPolicy::new(worker, candidate.slots(), quiet);
-        self.ask(&policy, recorded, &mut report).await?;
+        let hooks = Hooks::new(worker, candidate, quiet);
+        for slot in budgets(candidate).into_keys() {
+            ask(&hooks, slot, recorded, &mut report).await?;
+        }
         Ok(report)
     }
 
-    async fn ask(
-        &self,
-        policy: &HookPolicy,
-        recorded: &[Recorded],
-        report: &mut Report,
-    ) -> Result<(), Refused> {
-        let bound: Vec<_> = policy.bindings().map(|(slot, binding)| (slot, binding.run.clone())).collect();
-        for (slot, run) in bound {
-            let of_slot: Vec<&Recorded> = recorded.iter().filter(|one| one.question.slot() == slot).collect();
-            let sample = sample(slot);
-            if of_slot.is_empty() && slot.is_required() {
-                policy
-                    .decide(TRIAL, sample)
-                    .await
-                    .map_err(|failure| Refused::Required { run: run.clone(), failure })?;
-            }
-            for one in of_slot {
-                let after = policy.decide(TRIAL, one.question.clone()).await;
-                report.asked += 1;
-                if let (Err(failure), true) = (&after, slot.is_required()) {
-                    return Err(Refused::Required { run, failure: failure.clone() });
-                }
-                if after.as_ref() != Ok(&one.answer) {
-                    let (question, before) = (one.question.clone(), one.answer.clone());
-                    report.differences.push(Difference { question, before, after });
-                }
-            }
+    fn check_variables(&self, file: &str, candidate: &Manifest) -> Result<(), ManifestError> {
+        let problem = |name: &Arc<str>| {
+            let why = (self.variables)(name).err()?;
+            let (message, hint) = (
+                format!("the variable {name} {why}"),
+                "set it where the agent's host is started, or leave it out",
+            );
+            Some(Problem { file: file.into(), line: 0, message, hint: hint.into() })
+        };
+        ManifestError::unless_empty(candidate.environment.iter().filter_map(problem).collect())
+    }
+
+    /// Starts the worker of a manifest; nobody waits for it.
+    pub(crate) fn worker(&self, manifest: &Manifest, epoch: u64, watch: Arc<dyn Watch>) -> Arc<Worker> {
+        let mut program = self.program.clone();
+        let own = manifest.environment.iter().filter_map(|name| {
+            // Without one that is gone by now, its hooks say so themselves.
+            Some((name.to_string().into(), (self.variables)(name).ok()?))
+        });
+        program.environment.extend(own);
+        let paths: Vec<PathBuf> = manifest.paths(&self.trees);
+        let spec = Spec { program, epoch, paths, hooks: manifest.entries(), patience: self.patience };
+        let host = WithSettings::new(Arc::clone(&self.host), manifest.settings.clone());
+        Arc::new(Worker::start(spec, Arc::new(host), watch))
+    }
+
+    /// Waits until a worker is ready, and calls each hook that owns a required slot once.
+    ///
+    /// # Errors
+    ///
+    /// Fails when it is not ready in time, or one of its hooks does not answer.
+    pub(crate) async fn warm(&self, worker: &Worker, manifest: &Manifest) -> Result<(), String> {
+        let until = Instant::now() + self.patience.start;
+        let loaded = worker.ready(until).await.map_err(|error| error.to_string())?;
+        if let Some(failed) = loaded.failed.first() {
+            return Err(format!("{}: {}", failed.run, failed.error));
+        }
+        for (slot, binding) in manifest.slots().into_iter().filter(|(slot, _)| slot.is_required()) {
+            let body = serde_json::to_value(sample(slot)).expect("a question has only string keys");
+            let run = binding.run;
+            let call = Call { run: run.clone(), body, deadline: until, on_death: OnDeath::Fail };
+            worker.call(call).await.map_err(|error| format!("{run}: {error}"))?;
         }
         Ok(())
     }
-
-    /// The worker of a manifest.
-    pub(crate) fn spec(&self, manifest: &Manifest, epoch: u64) -> Spec {
-        let paths: Vec<PathBuf> = manifest.paths(&self.trees);
-        let (program, patience) = (self.program.clone(), self.patience);
-        Spec { program, epoch, paths, hooks: manifest.entries(), patience }
-    }
-
-    /// How long a new worker may take to be ready.
-    pub(crate) fn start(&self) -> Duration {
-        self.patience.start
-    }
 }
 
-/// The epoch of a candidate's worker, which is none yet.
-const TRIAL: klbr_core::ids::Epoch = klbr_core::ids::Epoch(0);
+/// Asks one slot what was asked before, or a sample.
+async fn ask(hooks: &Hooks, slot: Slot, recorded: &[Asked], report: &mut Report) -> Result<(), Refused> {
+    let failed = |question: &Question, failure| Refused::Failed {
+        run: hooks.owners(slot).join(", ").into(),
+        question: Box::new(question.clone()),
+        failure,
+    };
+    let of_slot: Vec<&Asked> = recorded.iter().filter(|one| one.question.slot() == slot).collect();
+    if of_slot.is_empty() {
+        let sample = sample(slot);
+        hooks.try_on(sample.clone()).await.map_err(|failure| failed(&sample, failure))?;
+    }
+    for one in of_slot {
+        let after =
+            hooks.try_on(one.question.clone()).await.map_err(|failure| failed(&one.question, failure))?;
+        report.asked += 1;
+        if after != one.answer {
+            let (question, before) = (one.question.clone(), one.answer.clone());
+            report.differences.push(Difference { question, before, after });
+        }
+    }
+    Ok(())
+}
 
 /// A question of a slot, for a first call.
-pub(crate) fn sample(slot: klbr_core::policy::Slot) -> Question {
+fn sample(slot: Slot) -> Question {
     use klbr_core::event::{Bucket, Priority, SourceKind};
     use klbr_core::ids::{EventId, TurnId};
-    use klbr_core::policy::{Candidate, NudgeKind, Review, Slot};
-    let review = || Review {
-        action: "1.1.1".parse().expect("an action's id has three numbers"),
-        name: "sample".into(),
-        arguments: "{}".into(),
-        hash: klbr_core::hash::Hash::of(b"sample{}").to_string().into(),
-    };
+    use klbr_core::policy::{Candidate, NudgeKind, Review};
+    let action = "1.1.1".parse().expect("an action's id has three numbers");
+    let review = || Review::new(action, "local_send".into(), r#"{"content":"sample"}"#.into());
     match slot {
         Slot::EventPriority => Question::EventPriority {
             event: EventId(1),
@@ -222,9 +247,7 @@ pub(crate) fn sample(slot: klbr_core::policy::Slot) -> Question {
         Slot::FrameRender => Question::FrameRender { text: "<nudge>\nsample\n</nudge>".into() },
         Slot::ContextBlocks => Question::ContextBlocks { text: "sample".into() },
         Slot::Limits => Question::Limits { turn: TurnId(1), steps: 50, limit: 50 },
-        Slot::ResultShape => {
-            Question::ResultShape { action: review().action, name: "sample".into(), text: "sample".into() }
-        }
+        Slot::ResultShape => Question::ResultShape { action, name: "sample".into(), text: "sample".into() },
         Slot::Wake => Question::Wake { waiting: 1, configured: true },
         Slot::BatchDelay => Question::BatchDelay { waiting: 1, configured_ms: 8000 },
         Slot::Age => Question::Age {

@@ -1,4 +1,4 @@
-//! Folders that appear whole or not at all.
+//! Folders and files that appear whole or not at all.
 
 use std::fs;
 use std::io;
@@ -60,4 +60,27 @@ impl Drop for Scratch {
             let _ = fs::remove_dir_all(&self.path);
         }
     }
+}
+
+/// Whether a file outlives a power cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lasting {
+    Synced,
+    AsItComes,
+}
+
+/// Puts bytes under a name: whoever reads it sees the old or the new ones.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8], lasting: Lasting) -> io::Result<()> {
+    let folder = path.parent().ok_or_else(|| io::Error::other("the path has no folder"))?;
+    fs::create_dir_all(folder)?;
+    let made = Scratch::new(folder)?;
+    let file = made.path().join("file");
+    let mut writer = fs::File::create_new(&file)?;
+    io::Write::write_all(&mut writer, bytes)?;
+    if lasting == Lasting::AsItComes {
+        return fs::rename(&file, path);
+    }
+    writer.sync_all()?;
+    fs::rename(&file, path)?;
+    fs::File::open(folder)?.sync_all()
 }

@@ -59,6 +59,19 @@ pub enum Outcome {
     Abandoned,
 }
 
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Outcome::Answered => f.write_str("answered"),
+            Outcome::Invalid { reason } => write!(f, "its answer is invalid: {reason}"),
+            Outcome::Raised { reason } => write!(f, "it raised: {reason}"),
+            Outcome::Deadline => f.write_str("no answer by the deadline"),
+            Outcome::Unavailable { reason } => f.write_str(reason),
+            Outcome::Abandoned => f.write_str("nobody waits for the answer any more"),
+        }
+    }
+}
+
 impl From<&CallError> for Outcome {
     fn from(error: &CallError) -> Self {
         use crate::protocol::HookErrorKind;

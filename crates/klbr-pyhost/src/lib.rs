@@ -7,11 +7,14 @@
 //! Read first: [`Worker`], then [`HookPolicy`] (the core's policy port), [`Live`] (what is in force, and how it changes).
 
 mod activation;
-mod epochs;
+mod at_work;
 mod files;
 mod frame;
+mod history;
+mod hooks;
 mod host;
 mod invocation;
+mod journal;
 mod live;
 mod manifest;
 mod observers;
@@ -19,7 +22,9 @@ mod process;
 mod protocol;
 mod publish;
 mod python_tool;
+mod questions;
 mod session;
+mod settings;
 mod slots;
 mod sources;
 mod transforms;
@@ -27,21 +32,25 @@ mod typegen;
 mod workbench;
 mod worker;
 
-pub use activation::{Difference, Recorded, Refused, Report, Trial};
-pub use epochs::{Cause, Epoch, EpochError, Epochs, Probation};
+pub use activation::{Difference, Refused, Report, Trial, Variables};
+pub use history::{NoWayBack, Probation};
 pub use host::{Caller, HostCallError, HostCalls, NoHost};
 pub use invocation::{Invocation, Outcome, Recorder};
-pub use live::{ActivateError, EpochLog, InForce, Live};
-pub use manifest::{Affected, Bound, Hook, Known, MANIFEST, Manifest, ManifestError, Problem, Skill};
+pub use live::{ActivateError, Attached, Live, Order, Parts};
+pub use manifest::{
+    Affected, Bound, Hook, KeptError, Known, MANIFEST, Manifest, ManifestError, Manifests, Problem, Skill,
+};
 pub use observers::{
-    Advance, Batch, Begin, Committed, HostCommand, Journal, JournalError, Observer, Observers, place,
+    Advance, Batch, Begin, Committed, Journal, JournalError, Observer, Observers, Wish, place,
 };
 pub use process::{Limits, Program};
 pub use protocol::{
-    FailedHook, HookError, HookErrorKind, LoadedHook, Offer, PROTOCOL, Part, Variable, WaitAsked,
+    FailedHook, HookError, HookErrorKind, Level, LoadedHook, Logged, Offer, PROTOCOL, Part, Variable,
+    WaitAsked,
 };
 pub use publish::{TreeError, Trees};
 pub use python_tool::{CellTimes, PYTHON, PythonTool};
+pub use questions::Questions;
 pub use slots::{HookPolicy, SlotBinding};
 pub use sources::Sources;
 pub use transforms::{Held, OnFailure, Step, Transformed, Transforms};

@@ -3,6 +3,7 @@
 //! TOML in, data out. Owns its form and every check that needs no Python; refuses anything that it does not know, with
 //! file, line and a hint, before anything changes.
 
+mod kept;
 mod order;
 mod parse;
 mod problem;
@@ -13,12 +14,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use klbr_core::hash::Hash;
-use klbr_core::policy::Slot;
+use klbr_core::policy::{Heard, Slot};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use kept::{KeptError, Manifests};
 pub use problem::{ManifestError, Problem};
 
+use crate::hooks::budgets;
 use crate::observers::{Begin, Observer};
 use crate::publish::Trees;
 use crate::slots::SlotBinding;
@@ -37,8 +41,11 @@ const OBSERVER_PAUSE: Duration = Duration::from_millis(100);
 pub struct Manifest {
     /// The soul (`C-SOUL`); without one the built-in stays.
     pub soul: Option<Arc<str>>,
-    /// Settings, as whoever reads them knows them.
+    /// Settings, which hooks read with `host.settings()`.
     pub settings: BTreeMap<Arc<str>, Value>,
+    /// The variables that its hooks find in their environment, by name. Their values are the host's, and are not kept.
+    #[serde(default)]
+    pub environment: BTreeSet<Arc<str>>,
     /// The skills, what they need first.
     pub skills: Vec<Skill>,
     /// The published tree that hooks are imported from, besides `klbr.policy`.
@@ -82,8 +89,8 @@ pub enum Bound {
     },
     /// It rewrites.
     Transform {
-        /// The family.
-        family: Arc<str>,
+        /// The family: the slot that its steps own together.
+        family: Slot,
         /// Its name.
         name: Arc<str>,
         /// Its place, as `after` and `order` come to: unique within its family and stage.
@@ -96,7 +103,8 @@ pub enum Bound {
     /// It hears.
     Observer {
         /// Which records.
-        hears: Arc<str>,
+        #[serde(with = "heard")]
+        hears: Heard,
         /// Its name: its cursor's identity.
         name: Arc<str>,
         /// Where it begins.
@@ -107,34 +115,15 @@ pub enum Bound {
 }
 
 /// What a manifest is checked against.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// Families of transforms that exist, such as `result.shape`.
-    pub transforms: BTreeSet<&'static str>,
-    /// Kinds of record that observers may hear, such as `turn.ended`.
-    pub records: BTreeSet<&'static str>,
     /// How long one operation may take altogether: its transforms and its slot.
     pub operation: Duration,
 }
 
 impl Default for Known {
     fn default() -> Self {
-        Known {
-            transforms: BTreeSet::from([
-                "frame.render",
-                "context.blocks",
-                "result.shape",
-                "delivery.rewrite",
-            ]),
-            records: BTreeSet::from([
-                "turn.ended",
-                "effect.settled",
-                "event.admitted",
-                "activation.changed",
-                "compacted",
-            ]),
-            operation: Duration::from_secs(10),
-        }
+        Known { operation: Duration::from_secs(10) }
     }
 }
 
@@ -212,12 +201,27 @@ impl Manifest {
         self.hooks.iter().filter_map(binding).collect()
     }
 
+    /// The slots that have an owner, one hook or a family of steps, with the milliseconds that each may take.
+    pub fn bindings(&self) -> BTreeMap<Slot, u64> {
+        budgets(self).into_iter().map(|(slot, time)| (slot, time.as_millis() as u64)).collect()
+    }
+
+    /// Its bytes, which its hash is over.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("a manifest is plain data")
+    }
+
+    /// What names it.
+    pub fn hash(&self) -> Hash {
+        Hash::of(&self.to_bytes())
+    }
+
     /// The transforms of each family.
-    pub fn transforms(&self) -> BTreeMap<Arc<str>, Vec<Step>> {
-        let mut families: BTreeMap<Arc<str>, Vec<Step>> = BTreeMap::new();
+    pub fn transforms(&self) -> BTreeMap<Slot, Vec<Step>> {
+        let mut families: BTreeMap<Slot, Vec<Step>> = BTreeMap::new();
         for hook in &self.hooks {
             if let Bound::Transform { family, name, place, stage, on_failure } = &hook.bound {
-                families.entry(family.clone()).or_default().push(Step {
+                families.entry(*family).or_default().push(Step {
                     run: hook.run.clone(),
                     name: name.clone(),
                     stage: *stage,
@@ -236,7 +240,7 @@ impl Manifest {
             Bound::Observer { hears, name, from, attempts } => Some(Observer {
                 name: name.clone(),
                 run: hook.run.clone(),
-                hears: hears.clone(),
+                hears: *hears,
                 deadline: hook.deadline,
                 attempts: *attempts,
                 pause: OBSERVER_PAUSE,
@@ -253,7 +257,10 @@ impl Manifest {
         let lines_aside = |hooks: &[Hook]| -> Vec<Hook> {
             hooks.iter().map(|hook| Hook { line: 0, ..hook.clone() }).collect()
         };
-        if self.tree != before.tree || lines_aside(&self.hooks) != lines_aside(&before.hooks) {
+        if self.tree != before.tree
+            || self.environment != before.environment
+            || lines_aside(&self.hooks) != lines_aside(&before.hooks)
+        {
             affected.insert(Affected::HookWorker);
         }
         if self.skills != before.skills {
@@ -263,14 +270,14 @@ impl Manifest {
             affected.insert(Affected::Prefix);
         }
         if self.settings != before.settings {
-            affected.insert(Affected::Settings);
+            affected.extend([Affected::HookWorker, Affected::Settings]);
         }
         affected
     }
 }
 
 /// What an activation touches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Affected {
     /// A new hook worker takes over; the workbench and its variables stay.
@@ -297,8 +304,8 @@ impl Bound {
     pub fn name(&self) -> Arc<str> {
         match self {
             Bound::Slot { slot } => slot.as_str().into(),
-            Bound::Transform { family, .. } => family.clone(),
-            Bound::Observer { hears, .. } => hears.clone(),
+            Bound::Transform { family, .. } => family.as_str().into(),
+            Bound::Observer { hears, .. } => hears.as_str().into(),
         }
     }
 }
@@ -316,4 +323,20 @@ fn is_ours(module: &str) -> bool {
 fn is_module(tree: &Path, module: &str) -> bool {
     let base = tree.join(module.replace('.', "/"));
     base.with_extension("py").is_file() || base.join("__init__.py").is_file()
+}
+
+/// A kind of record by its name.
+mod heard {
+    use klbr_core::policy::Heard;
+    use serde::{Deserialize as _, Deserializer, Serializer, de};
+
+    pub(super) fn serialize<S: Serializer>(heard: &Heard, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(heard.as_str())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Heard, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let named = Heard::ALL.into_iter().find(|heard| heard.as_str() == name);
+        named.ok_or_else(|| de::Error::custom(format!("there is no record {name}")))
+    }
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use klbr_core::attention::Status;
 use klbr_core::event::Priority;
+use klbr_core::policy::Heard;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -22,7 +24,7 @@ pub struct Observer {
     /// `module:function`.
     pub run: Arc<str>,
     /// The kind of record that it hears.
-    pub hears: Arc<str>,
+    pub hears: Heard,
     /// How long it may take for one.
     pub deadline: Duration,
     /// How often it may fail on one record before that is a dead letter.
@@ -51,6 +53,8 @@ pub enum Begin {
 pub struct Committed {
     /// Its number.
     pub seq: u64,
+    /// When it happened, in UTC milliseconds.
+    pub at: i64,
     /// What it says.
     pub body: Value,
     /// The observer whose command made it, if one did. That one does not hear it.
@@ -64,20 +68,18 @@ pub struct Batch {
     pub records: Vec<Committed>,
     /// The first record of any kind that still exists.
     pub first_kept: u64,
-    /// The newest record of any kind.
+    /// The newest record that was looked at, of any kind.
     pub newest: u64,
 }
 
 /// What an observer may command. Nothing of it delivers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
-pub enum HostCommand {
+pub enum Wish {
     /// Admit an event.
     Admit {
         /// What it says.
         text: Arc<str>,
-        /// Its external id: the same one is admitted once.
-        key: Arc<str>,
         /// How urgent it is; never as the operator.
         priority: Priority,
     },
@@ -86,7 +88,7 @@ pub enum HostCommand {
         /// Its name, such as `msg:123`.
         item: Arc<str>,
         /// Its new status.
-        status: Arc<str>,
+        status: Status,
         /// A note.
         note: Arc<str>,
     },
@@ -101,10 +103,8 @@ pub enum HostCommand {
     Schedule {
         /// What it says.
         text: Arc<str>,
-        /// In how many milliseconds, counted from the commit.
+        /// In how many milliseconds, counted from when the host takes it in.
         after_ms: u64,
-        /// Its external id: the same one is admitted once.
-        key: Arc<str>,
     },
 }
 
@@ -116,7 +116,7 @@ pub enum Advance {
         /// The record.
         seq: u64,
         /// In order; committed with the cursor or not at all.
-        commands: Vec<HostCommand>,
+        wishes: Vec<Wish>,
     },
     /// It failed on it too often.
     DeadLettered {
@@ -169,7 +169,14 @@ pub trait Journal: Send + Sync + 'static {
     /// # Errors
     ///
     /// Fails as the store fails.
-    async fn read(&self, hears: &str, after: u64, limit: usize) -> Result<Batch, JournalError>;
+    async fn read(&self, hears: Heard, after: u64, limit: usize) -> Result<Batch, JournalError>;
+
+    /// The newest record of any kind.
+    ///
+    /// # Errors
+    ///
+    /// Fails as the store fails.
+    async fn newest(&self) -> Result<u64, JournalError>;
 
     /// Commits what an observer commands together with its cursor: both or neither.
     ///
@@ -185,6 +192,9 @@ pub trait Journal: Send + Sync + 'static {
 /// Records that are read at once.
 const BATCH: usize = 64;
 
+/// How many records that it does not hear an observer passes over before its cursor is set behind them.
+const STRIDE: u64 = 10_000;
+
 /// The pause after a failure of the journal, doubled with each further one.
 const PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -199,7 +209,7 @@ pub async fn place(observer: &Observer, journal: &dyn Journal) -> Result<u64, Jo
     let through = match (observer.from, known) {
         (Begin::Cursor, Some(cursor)) => return Ok(cursor),
         (Begin::Seq(seq), _) => seq.saturating_sub(1),
-        (Begin::Now, _) | (Begin::Cursor, None) => journal.read(&observer.hears, u64::MAX, 0).await?.newest,
+        (Begin::Now, _) | (Begin::Cursor, None) => journal.newest().await?,
     };
     journal.advance(&observer.name, Advance::Placed { through }).await?;
     Ok(through)
@@ -252,9 +262,9 @@ struct Listening {
 
 impl Listening {
     async fn run(self) {
-        let mut failures = 0;
+        let (mut failures, mut seen) = (0, 0);
         loop {
-            match self.go_on().await {
+            match self.go_on(&mut seen).await {
                 Ok(()) => failures = 0,
                 Err(JournalError(_)) => {
                     failures += 1;
@@ -264,19 +274,24 @@ impl Listening {
         }
     }
 
-    /// One batch, from wherever the cursor stands.
-    async fn go_on(&self) -> Result<(), JournalError> {
+    /// One batch, from wherever the cursor stands, or behind what it does not hear.
+    async fn go_on(&self, seen: &mut u64) -> Result<(), JournalError> {
         let name = &self.observer.name;
         let cursor = match self.journal.cursor(name).await? {
             Some(cursor) => cursor,
             None => place(&self.observer, &*self.journal).await?,
         };
-        let batch = self.journal.read(&self.observer.hears, cursor, BATCH).await?;
-        if batch.first_kept > cursor + 1 {
+        let from = cursor.max(*seen);
+        let batch = self.journal.read(self.observer.hears, from, BATCH).await?;
+        if batch.first_kept > from + 1 {
             return self.journal.advance(name, Advance::Gap { through: batch.first_kept - 1 }).await;
         }
         if batch.records.is_empty() {
-            self.journal.wait(cursor.max(batch.newest)).await;
+            *seen = from.max(batch.newest);
+            if *seen > cursor + STRIDE {
+                self.journal.advance(name, Advance::Placed { through: *seen }).await?;
+            }
+            self.journal.wait(*seen).await;
             return Ok(());
         }
         for record in batch.records {
@@ -299,7 +314,7 @@ impl Listening {
         loop {
             attempts += 1;
             let reason = match self.tell_once(&body).await {
-                Ok(commands) => return Advance::Heard { seq, commands },
+                Ok(wishes) => return Advance::Heard { seq, wishes },
                 Err(reason) => reason,
             };
             if attempts >= self.observer.attempts.max(1) {
@@ -309,11 +324,12 @@ impl Listening {
         }
     }
 
-    async fn tell_once(&self, body: &Value) -> Result<Vec<HostCommand>, Arc<str>> {
+    async fn tell_once(&self, body: &Value) -> Result<Vec<Wish>, Arc<str>> {
         let observer = &self.observer;
+        let hears: Arc<str> = observer.hears.as_str().into();
         let open = Open::new(
             &self.recorder,
-            (&observer.run, Kind::Observer, &observer.hears),
+            (&observer.run, Kind::Observer, &hears),
             self.worker.epoch(),
             body,
             observer.deadline,
@@ -321,10 +337,10 @@ impl Listening {
         let deadline = Instant::now() + observer.deadline;
         let call = Call { run: observer.run.clone(), body: body.clone(), deadline, on_death: OnDeath::Fail };
         match self.worker.call(call).await {
-            Ok(answer) => match commands(&answer) {
-                Ok(commands) => {
+            Ok(answer) => match wishes(&answer) {
+                Ok(wishes) => {
                     open.close(Outcome::Answered, Some(answer));
-                    Ok(commands)
+                    Ok(wishes)
                 }
                 Err(reason) => {
                     let reason: Arc<str> = format!("{}: {reason}", observer.run).into();
@@ -340,17 +356,17 @@ impl Listening {
     }
 }
 
-fn commands(answer: &Value) -> Result<Vec<HostCommand>, String> {
-    let commands: Vec<HostCommand> =
+fn wishes(answer: &Value) -> Result<Vec<Wish>, String> {
+    let wishes: Vec<Wish> =
         serde_json::from_value(answer["commands"].clone()).map_err(|error| error.to_string())?;
-    for command in &commands {
-        if let HostCommand::Admit { priority, .. } = command
+    for wish in &wishes {
+        if let Wish::Admit { priority, .. } = wish
             && priority.preempts()
         {
             return Err(format!("an observer cannot admit with the priority {priority:?}"));
         }
     }
-    Ok(commands)
+    Ok(wishes)
 }
 
 fn pause(first: Duration, failures: u32) -> Duration {

@@ -4,11 +4,12 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The version that both sides must speak.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// From the host.
 #[derive(Clone, Debug, Serialize)]
@@ -31,6 +32,9 @@ pub(crate) enum ToPython {
     },
     Cancel {
         id: u64,
+    },
+    Ping {
+        n: u64,
     },
     HostResult {
         id: u64,
@@ -126,11 +130,63 @@ pub(crate) enum FromPython {
         #[serde(default)]
         arguments: Value,
     },
-    Pong {},
+    Log(Logging),
+    Pong {
+        n: u64,
+    },
+}
+
+/// One record of Python's `logging`, on its way.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Logging {
+    /// The call under which it was made.
+    pub(crate) id: Option<u64>,
+    pub(crate) level: Level,
+    pub(crate) logger: Arc<str>,
+    pub(crate) message: Arc<str>,
+    pub(crate) file: Option<Arc<str>>,
+    pub(crate) line: Option<u32>,
+    #[serde(default)]
+    pub(crate) left_out: u64,
+}
+
+/// One record of Python's `logging`, from user code.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Logged {
+    /// How grave it is.
+    pub level: Level,
+    /// The logger's name.
+    pub logger: Arc<str>,
+    /// What it says, at most 4 KiB; an exception's traceback included.
+    pub message: Arc<str>,
+    /// Where it was made.
+    pub file: Option<Arc<str>>,
+    /// On which line.
+    pub line: Option<u32>,
+    /// `module:function` of the hook under whose call it was made, if it was.
+    pub run: Option<Arc<str>>,
+    /// How many records before it were left out, because there were too many at once.
+    pub left_out: u64,
+}
+
+/// How grave a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// For whoever looks for a fault.
+    Debug,
+    /// As expected.
+    Info,
+    /// Not as expected.
+    Warning,
+    /// Something failed.
+    Error,
+    /// Nothing works.
+    Critical,
 }
 
 /// A hook as its worker found it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadedHook {
     /// `module:function`.
     pub run: Arc<str>,
@@ -269,7 +325,7 @@ pub enum Part {
 }
 
 /// A variable of the workbench.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Variable {
     /// Its name.
     pub name: Arc<str>,

@@ -1,5 +1,7 @@
 //! One process's life on the wire: from hello until it is gone. Owns the calls that are out; refuses to restart anything.
 
+pub(crate) mod logs;
+pub(crate) mod pulse;
 pub(crate) mod wire;
 
 use std::collections::BTreeMap;
@@ -17,7 +19,9 @@ use crate::frame::{Decoder, FrameError};
 use crate::host::HostCalls;
 use crate::process::Process;
 use crate::process::output::Kept;
-use crate::protocol::{FailedHook, FromPython, HostReply, LoadedHook, PROTOCOL, ToPython};
+use crate::protocol::{FailedHook, FromPython, HostReply, LoadedHook, Logged, PROTOCOL, ToPython};
+use logs::Logs;
+use pulse::{Beat, Heart, Pulse};
 use wire::{Ask, CellEnded, Reply, Wire, within};
 
 /// Why a session is over.
@@ -31,6 +35,8 @@ pub(crate) enum End {
     NotReady,
     /// It missed a deadline and then did not answer to being cancelled.
     Deaf(Arc<str>),
+    /// It had nothing to do, and did not say that it is there.
+    Silent,
     /// The host wants no more of it.
     Asked(Arc<str>),
 }
@@ -52,6 +58,10 @@ pub(crate) struct Session {
     pub(crate) start_by: Instant,
     /// How long it may take to answer a cancellation.
     pub(crate) grace: Duration,
+    /// How it is felt for while it has nothing to do; `None` where nobody asks.
+    pub(crate) pulse: Option<Pulse>,
+    /// Hears what user code logs.
+    pub(crate) logged: Arc<dyn Fn(Logged) + Send + Sync>,
     /// Makes what keeps the output of one cell and of the time until the next ends: standard output, then error.
     pub(crate) fresh: Arc<dyn Fn() -> (Kept, Kept) + Send + Sync>,
 }
@@ -69,7 +79,15 @@ pub(crate) async fn serve(
     let raw = rustix::io::dup(&*socket);
     let (mut reader, mut writer) = socket.split();
     let mut decoder = Decoder::default();
-    let mut state = State { session: &session.wire, python: None, is_ready: false, overdue: BTreeMap::new() };
+    let mut state = State {
+        session: &session.wire,
+        python: None,
+        is_ready: false,
+        overdue: BTreeMap::new(),
+        pulse: session.pulse,
+        heart: None,
+        logs: Logs::new(Instant::now(), Arc::clone(&session.logged)),
+    };
     let mut host_calls = FuturesUnordered::new();
     let outgoing = &mut session.outgoing;
     let mut writing = pin!(async move {
@@ -84,7 +102,7 @@ pub(crate) async fn serve(
     let end = loop {
         let alarm = match state.is_ready {
             false => Some(session.start_by),
-            true => state.overdue.values().min().copied(),
+            true => state.overdue.values().copied().chain(state.heart.as_ref().map(Heart::due)).min(),
         };
         tokio::select! {
             frame = decoder.read::<FromPython>(&mut reader) => match frame {
@@ -144,12 +162,14 @@ pub(crate) async fn serve(
                 while let Some(length @ 1..) = raw.as_ref().ok().and_then(|raw| rustix::io::read(raw, &mut last).ok()) {
                     decoder.feed(&last[..length]);
                 }
+                let mut end = End::Gone;
                 while let Ok(Some(frame)) = decoder.next::<FromPython>() {
-                    if state.take(frame, on_ready).is_some() {
+                    if let Some(why) = state.take(frame, on_ready) {
+                        end = why;
                         break;
                     }
                 }
-                break End::Gone;
+                break end;
             }
             () = &mut writing => {}
             () = stdout.drain() => {}
@@ -161,6 +181,11 @@ pub(crate) async fn serve(
                 let now = Instant::now();
                 if let Some((id, _)) = state.overdue.iter().find(|(_, at)| **at <= now) {
                     break End::Deaf(session.wire.who(*id));
+                }
+                match state.heart.as_mut().map(|heart| heart.beat(now, session.wire.is_idle())) {
+                    Some(Beat::Ask(n)) => session.wire.send(&ToPython::Ping { n }),
+                    Some(Beat::Missed) => break End::Silent,
+                    Some(Beat::Rest) | None => {}
                 }
             }
         }
@@ -175,6 +200,10 @@ struct State<'a> {
     is_ready: bool,
     /// The calls that were cancelled, and when patience with them ends.
     overdue: BTreeMap<u64, Instant>,
+    pulse: Option<Pulse>,
+    /// There once it is ready.
+    heart: Option<Heart>,
+    logs: Logs,
 }
 
 impl State<'_> {
@@ -189,6 +218,7 @@ impl State<'_> {
                     return Some(End::Broken("it is ready without having said hello".to_owned()));
                 };
                 self.is_ready = true;
+                self.heart = self.pulse.map(|pulse| Heart::new(Instant::now(), pulse));
                 on_ready(Ready { python, hooks, failed });
             }
             FromPython::Result { id, ok, error } => {
@@ -199,8 +229,19 @@ impl State<'_> {
                 self.overdue.remove(&id);
                 self.session.settle(id, Reply::Vars(vars));
             }
+            FromPython::Log(record) => {
+                let run = record.id.and_then(|id| self.session.caller(id));
+                let (level, logger, message) = (record.level, record.logger, record.message);
+                let (file, line, left_out) = (record.file, record.line, record.left_out);
+                self.logs.take(Instant::now(), Logged { level, logger, message, file, line, run, left_out });
+            }
+            FromPython::Pong { n } => {
+                if let Some(heart) = &mut self.heart {
+                    heart.answered(Instant::now(), n);
+                }
+            }
             // These two need what only the loop has; from a process that is gone they have no answer.
-            FromPython::CellResult { .. } | FromPython::HostCall { .. } | FromPython::Pong {} => {}
+            FromPython::CellResult { .. } | FromPython::HostCall { .. } => {}
         }
         None
     }

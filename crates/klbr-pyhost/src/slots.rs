@@ -100,6 +100,9 @@ impl HookPolicy {
     }
 }
 
+/// No deadline of an operation is further away.
+pub(crate) const FAR: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// The answer, if it is one that this question can have.
 fn checked(question: &Question, value: &serde_json::Value) -> Result<Answer, String> {
     let answer: Answer = serde_json::from_value(value.clone()).map_err(|error| error.to_string())?;
@@ -115,7 +118,6 @@ impl Policy for HookPolicy {
 
     /// Answers under the epoch of its own worker, whichever is asked for.
     async fn decide(&self, _: klbr_core::ids::Epoch, question: Question) -> Result<Answer, HookFailure> {
-        let far = Instant::now() + Duration::from_secs(24 * 60 * 60);
-        self.decide_by(question, far).await
+        self.decide_by(question, Instant::now() + FAR).await
     }
 }

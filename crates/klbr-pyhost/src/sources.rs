@@ -20,6 +20,7 @@ const FILES: &[(&str, &str)] = sources![
     "_answers.py",
     "_functions.py",
     "_link.py",
+    "_log.py",
     "_protocol.py",
     "_types.py",
     "hooks.py",
@@ -55,6 +56,11 @@ impl Sources {
         FILES
     }
 
+    /// Where under `folder` it is put: a folder of its own that its hash names.
+    pub fn place(self, folder: &Path) -> PathBuf {
+        folder.join(&self.hash().to_string()[..16])
+    }
+
     /// Puts the package under `folder`, in a folder of its own that its hash names, and answers with that. What stands
     /// there already is kept if it is whole.
     ///
@@ -62,7 +68,7 @@ impl Sources {
     ///
     /// Fails when the folder cannot be written.
     pub fn install(self, folder: &Path) -> io::Result<PathBuf> {
-        let target = folder.join(&self.hash().to_string()[..16]);
+        let target = self.place(folder);
         let is_whole = FILES.iter().all(|(name, text)| {
             fs::read(target.join("klbr").join(name)).is_ok_and(|found| found == text.as_bytes())
         });

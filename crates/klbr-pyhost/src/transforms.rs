@@ -1,12 +1,12 @@
-//! Transforms: rewrites in a declared order, each seeing what the one before it made. Owns order, merging and checks.
+//! Transforms: rewrites in a declared order, each seeing what the one before it made, behind the slot of their family.
+//! Owns order, merging and checks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use klbr_core::policy::{Answer, Question, Slot};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::invocation::{Open, Outcome, Recorder};
@@ -36,22 +36,22 @@ pub enum OnFailure {
     /// The step is left out, which is recorded.
     #[default]
     Skip,
-    /// The operation is held.
+    /// The operation is held. Only a delivery can be: a frame, a prefix or a result that waits would hold the agent.
     Hold,
 }
 
 /// The transforms of one epoch.
 pub struct Transforms {
     worker: Arc<Worker>,
-    families: BTreeMap<Arc<str>, Vec<Step>>,
+    families: BTreeMap<Slot, Vec<Step>>,
     recorder: Arc<dyn Recorder>,
 }
 
-/// A value that went through its transforms.
+/// A text that went through its transforms.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Transformed<V> {
+pub struct Transformed {
     /// What it is now.
-    pub value: V,
+    pub text: Arc<str>,
     /// The steps that changed it, in order.
     pub changed: Vec<Arc<str>>,
     /// The steps that were left out, each with why.
@@ -60,7 +60,7 @@ pub struct Transformed<V> {
 
 /// An operation that is held, since a step that it cannot do without failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("held: the transform {run} failed: {outcome:?}")]
+#[error("the transform {run} failed: {outcome}")]
 pub struct Held {
     /// `module:function`.
     pub run: Arc<str>,
@@ -72,10 +72,9 @@ impl Transforms {
     /// Orders the steps of each family.
     pub fn new(
         worker: Arc<Worker>,
-        families: BTreeMap<Arc<str>, Vec<Step>>,
+        mut families: BTreeMap<Slot, Vec<Step>>,
         recorder: Arc<dyn Recorder>,
     ) -> Self {
-        let mut families = families;
         for steps in families.values_mut() {
             steps.sort_by(|a, b| (a.stage, a.order, &a.name).cmp(&(b.stage, b.order, &b.name)));
         }
@@ -83,29 +82,26 @@ impl Transforms {
     }
 
     /// The steps of a family, in the order in which they run.
-    pub fn order(&self, family: &str) -> &[Step] {
-        self.families.get(family).map(Vec::as_slice).unwrap_or_default()
+    pub fn order(&self, family: Slot) -> &[Step] {
+        self.families.get(&family).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Sends a value through the steps of a family.
+    /// Sends a question's text through the steps of its family.
     ///
-    /// Each step answers with the fields that change. What comes of it must still be a `V` that passes `check`; a step
-    /// after which it is not has failed.
+    /// Each step is asked the question about what the one before it made, and answers with the field that changes. A
+    /// step whose text is no answer to the question as it was first asked has failed.
     ///
     /// # Errors
     ///
     /// Fails when a step fails that the operation is held for.
-    pub async fn apply<V: Serialize + DeserializeOwned + Send>(
-        &self,
-        family: &str,
-        value: V,
-        operation: Instant,
-        check: impl Fn(&V) -> Result<(), String> + Send + Sync,
-    ) -> Result<Transformed<V>, Held> {
-        let mut done = Transformed { value, changed: Vec::new(), skipped: Vec::new() };
-        let name: Arc<str> = family.into();
+    pub async fn apply(&self, question: &Question, operation: Instant) -> Result<Transformed, Held> {
+        let family = question.slot();
+        let name: Arc<str> = family.as_str().into();
+        let text = question.text().cloned().unwrap_or_default();
+        let mut done = Transformed { text, changed: Vec::new(), skipped: Vec::new() };
         for step in self.order(family) {
-            let body = serde_json::to_value(&done.value).expect("a value of a transform is plain data");
+            let body = serde_json::to_value(question.about(done.text.clone()))
+                .expect("a question has only string keys");
             let started = Instant::now();
             let deadline = operation.min(started + step.deadline);
             let open = Open::new(
@@ -115,18 +111,15 @@ impl Transforms {
                 &body,
                 deadline - started,
             );
-            let call =
-                Call { run: step.run.clone(), body: body.clone(), deadline, on_death: OnDeath::AskAgain };
+            let call = Call { run: step.run.clone(), body, deadline, on_death: OnDeath::AskAgain };
             let outcome = match self.worker.call(call).await {
-                Ok(patch) => match patched(body, &patch, &check) {
-                    Ok(None) => {
+                Ok(patch) => match patched(question, &patch) {
+                    Ok(text) => {
                         open.close(Outcome::Answered, Some(patch));
-                        continue;
-                    }
-                    Ok(Some(value)) => {
-                        open.close(Outcome::Answered, Some(patch));
-                        done.value = value;
-                        done.changed.push(step.run.clone());
+                        if let Some(text) = text.filter(|text| *text != done.text) {
+                            done.text = text;
+                            done.changed.push(step.run.clone());
+                        }
                         continue;
                     }
                     Err(reason) => {
@@ -150,37 +143,21 @@ impl Transforms {
     }
 }
 
-/// The value with the fields of `patch`; `None` when it is the same.
-fn patched<V: Serialize + DeserializeOwned>(
-    body: Value,
-    patch: &Value,
-    check: &impl Fn(&V) -> Result<(), String>,
-) -> Result<Option<V>, String> {
-    let Value::Object(fields) = patch else { return Err("a patch is an object".to_owned()) };
-    let Value::Object(mut object) = body.clone() else { return Err("the value has no fields".to_owned()) };
-    merge(&mut object, fields)?;
-    let merged = Value::Object(object);
-    if merged == body {
-        return Ok(None);
-    }
-    let value: V = serde_json::from_value(merged.clone()).map_err(|error| error.to_string())?;
-    // A field that its type ignores or rewrites would be lost without a word.
-    if serde_json::to_value(&value).ok().as_ref() != Some(&merged) {
-        return Err("a field does not keep the value that it was given".to_owned());
-    }
-    check(&value)?;
-    Ok(Some(value))
+/// The field of a question that a rewrite words anew.
+fn field(family: Slot) -> &'static str {
+    if family == Slot::DeliveryFormat { "arguments" } else { "text" }
 }
 
-fn merge(object: &mut Map<String, Value>, patch: &Map<String, Value>) -> Result<(), String> {
-    for (name, new) in patch {
-        match object.get_mut(name) {
-            None => {
-                let known: Vec<&str> = object.keys().map(String::as_str).collect();
-                return Err(format!("there is no field {name}; there are {}", known.join(", ")));
-            }
-            Some(old) => *old = new.clone(),
-        }
+/// The text that a patch makes of a question's; `None` when it leaves it alone.
+fn patched(question: &Question, patch: &Value) -> Result<Option<Arc<str>>, String> {
+    let field = field(question.slot());
+    let Value::Object(fields) = patch else { return Err("a patch is an object".to_owned()) };
+    if let Some(other) = fields.keys().find(|name| *name != field) {
+        return Err(format!("{other} is not the step's to change; {field} is"));
     }
-    Ok(())
+    let Some(new) = fields.get(field) else { return Ok(None) };
+    let Value::String(new) = new else { return Err(format!("{field} is a text")) };
+    let text: Arc<str> = new.as_str().into();
+    question.check(&Answer::Text(Some(text.clone())))?;
+    Ok(Some(text))
 }

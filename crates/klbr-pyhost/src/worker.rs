@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::host::HostCalls;
 use crate::process::Program;
-use crate::protocol::{FailedHook, HelloHook, HookError, LoadedHook, ToPython};
+use crate::protocol::{FailedHook, HelloHook, HookError, LoadedHook, Logged, ToPython};
 use supervise::{LastWords, Role};
 
 use crate::session::wire::{Ask, BeginError, Context, Reply, Wire};
@@ -77,6 +77,10 @@ pub struct Patience {
     pub start: Duration,
     /// From a missed deadline until it has answered to being cancelled.
     pub grace: Duration,
+    /// How long a worker may have nothing to do before it is asked for a sign of life.
+    pub heartbeat: Duration,
+    /// How long it may take to give one, before it is replaced.
+    pub silence: Duration,
     /// The first pause before a process that died is started anew, doubled with each further death. A first death
     /// after a calm time is followed by no pause.
     pub back_off: Duration,
@@ -93,6 +97,8 @@ impl Default for Patience {
         Patience {
             start: Duration::from_secs(10),
             grace: Duration::from_millis(100),
+            heartbeat: Duration::from_secs(5),
+            silence: Duration::from_secs(3),
             back_off: Duration::from_millis(50),
             back_off_max: Duration::from_secs(30),
             calm: Duration::from_secs(10),
@@ -179,6 +185,11 @@ pub enum Change {
 pub trait Watch: Send + Sync + 'static {
     /// Something happened to the worker of an epoch.
     fn changed(&self, epoch: u64, change: Change);
+
+    /// User code logged something in the worker of an epoch.
+    fn logged(&self, epoch: u64, logged: Logged) {
+        let (_, _) = (epoch, logged);
+    }
 }
 
 impl<F: Fn(u64, Change) + Send + Sync + 'static> Watch for F {

@@ -29,14 +29,12 @@ pub(super) fn control(which: u8, held: Option<ActionId>) -> Control {
         8 => Control::Activate(Box::new(Activation {
             manifest: Some("a manifest".into()),
             slots: [(Slot::ResultShape, 300), (Slot::DeliveryReview, 300), (Slot::EventAccept, 300)].into(),
-            soul: None,
-            now: false,
+            ..Activation::default()
         })),
         9 => Control::Activate(Box::new(Activation {
-            manifest: None,
-            slots: Default::default(),
             soul: Some("a third soul".into()),
             now: true,
+            ..Activation::default()
         })),
         _ => Control::Resolve {
             action: held.unwrap_or("1.1.1".parse().expect("an id")),
@@ -86,7 +84,7 @@ pub(super) fn report(choice: u64, newest: Seq, now: Timestamp) -> Observed {
         _ => Vec::new(),
     };
     let through = Seq((newest.0 + 2).saturating_sub(choice % 9));
-    Observed { observer: "tidy".into(), through, commands, gave_up: None }
+    Observed { observer: "tidy".into(), through, commands, ..Observed::default() }
 }
 
 /// A model that does what it should: says something where it is asked to, then waits.

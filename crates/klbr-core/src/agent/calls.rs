@@ -10,7 +10,6 @@ use crate::action::{
 };
 use crate::context::{Answer, Dedupe, Output};
 use crate::event::{Body, NewEvent, Priority, Source, SourceKind};
-use crate::hash::Hash;
 use crate::ids::{ActionId, Fence};
 use crate::input::Command;
 use crate::policy::{Question, Review, Slot, Verdict};
@@ -149,8 +148,7 @@ impl Agent {
         }
         let is_delivery = matches!(role, Role::Delivery { .. });
         let formatted = self.live.judged.get(&action).is_some_and(|judged| judged.formatted);
-        let hash = Hash::of(format!("{}\0{arguments}", call.name).as_bytes()).to_string().into();
-        let review = Review { action, name: call.name, arguments: arguments.clone(), hash };
+        let review = Review::new(action, call.name, arguments.clone());
         self.live.judged.insert(action, Judged { arguments, formatted });
         if is_delivery && !formatted && self.is_bound(Slot::DeliveryFormat) {
             return self.ask(Question::DeliveryFormat(review), Then::Format(action));

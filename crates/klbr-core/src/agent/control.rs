@@ -31,12 +31,7 @@ impl Agent {
                 self.record(Record::SoulChanged { epoch: self.state.epoch.next(), text });
             }
             Some(Control::Resolve { action, allow }) => self.resolve(action, allow),
-            Some(Control::Activate(activation)) => {
-                if activation.now {
-                    self.end_for("activation", Unanswered::WaitAgain);
-                }
-                self.activate(*activation);
-            }
+            Some(Control::Activate(activation)) => self.activate(*activation),
             Some(Control::Mark(mark)) => self.mark_as_operator(&mark),
             // `NewEvent::validate` lets no event of this priority in without a command.
             None => {}
@@ -59,9 +54,16 @@ impl Agent {
 
     /// Puts a policy in force. A turn that runs keeps the one that it began with.
     fn activate(&mut self, activation: Activation) {
-        let (epoch, bound) = (self.state.epoch.next(), activation.bindings());
-        let Activation { manifest, soul, .. } = activation;
-        self.record(Record::Activated { epoch, manifest: manifest.clone(), bound, soul });
+        let in_force = self.state.epoch;
+        if let Some(expected) = activation.expected.filter(|expected| *expected != in_force) {
+            return self.drop_late(format!("an activation that follows on {expected}, not {in_force}"));
+        }
+        if activation.now {
+            self.end_for("activation", Unanswered::WaitAgain);
+        }
+        let (epoch, bound) = (in_force.next(), activation.bindings());
+        let Activation { manifest, soul, cause, .. } = activation;
+        self.record(Record::Activated { epoch, manifest: manifest.clone(), bound, soul, cause });
         self.command(Command::Activate { epoch, manifest });
     }
 

@@ -20,6 +20,7 @@ impl Agent {
         let (epoch, bound) = self.in_force(question.slot());
         let Some(&budget) = bound.get(&question.slot()) else {
             let answer = question.default_answer();
+            self.note_asked(&question, &answer);
             return self.decided(then, answer);
         };
         let fence = self.fence();
@@ -78,12 +79,17 @@ impl Agent {
         });
         let (answer, failure) = match checked {
             Ok(answer) => (answer, None),
+            Err(failure @ HookFailure::Held { .. }) if question.slot() == Slot::DeliveryFormat => {
+                let reason = format!("{} could not word it: {failure}", question.slot().as_str());
+                (Answer::Verdict(Verdict::Hold { reason: reason.into() }), Some(failure))
+            }
             Err(failure) if question.slot().is_required() => {
                 let reason = format!("{} could not decide: {failure}", question.slot().as_str());
                 (Answer::Verdict(Verdict::Hold { reason: reason.into() }), Some(failure))
             }
             Err(failure) => (question.default_answer(), Some(failure)),
         };
+        self.note_asked(&question, &answer);
         let bytes = serde_json::to_vec(&question).expect("a question has only string keys");
         self.record(Record::Decided {
             slot: question.slot(),
@@ -129,7 +135,9 @@ impl Agent {
                     *judged = Judged { arguments, formatted: true };
                 }
             }
-            (Then::Review(action), Answer::Verdict(verdict)) => self.judge(action, verdict),
+            (Then::Review(action) | Then::Format(action), Answer::Verdict(verdict)) => {
+                self.judge(action, verdict)
+            }
             (Then::Compact, Answer::Yes(true)) => self.want_compaction(),
             (Then::Compact, Answer::Yes(false)) => {}
             (Then::AskForSummary, Answer::Text(Some(prompt))) => self.request_summary(prompt),

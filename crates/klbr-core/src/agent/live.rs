@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::asked::Lately;
 use super::frame::Selection;
 use crate::context::prefix::Facts;
 use crate::event::Body;
@@ -33,6 +34,8 @@ pub(super) struct Live {
     pub(super) deciding: BTreeMap<Fence, Pending>,
     /// Judged actions of the step that is being answered, with what they may run with.
     pub(super) judged: BTreeMap<ActionId, Judged>,
+    /// What was decided lately.
+    pub(super) lately: Lately,
     pub(super) batch: Batch,
     /// Items that policy does not let age.
     pub(super) ageless: BTreeSet<EventId>,

@@ -13,20 +13,22 @@ impl Agent {
     /// Takes an observer's report in, once: what it wants done is recorded with its cursor.
     pub(super) fn handle_observed(&mut self, observed: Observed) {
         let before = self.state.observers.get(&observed.observer).copied().unwrap_or_default();
-        if observed.through <= before || observed.through > self.state.seq {
+        let is_news = observed.placed || observed.through > before;
+        if !is_news || observed.through > self.state.seq {
             let Observed { observer, through, .. } = observed;
             return self.drop_late(format!("a report of {observer} through record {through}"));
         }
+        let first = self.state.seq.next();
         for (n, command) in observed.commands.iter().enumerate() {
             match command {
                 HostCommand::Admit { text, priority } => {
                     let source = Source::new(SourceKind::Job, observed.observer.clone());
                     let body = Body::text(text.clone());
-                    self.admit(NewEvent::external(source, observed.key(n), *priority, body));
+                    self.admit(NewEvent::external(source, observed.key(n, first), *priority, body));
                 }
                 HostCommand::Mark(mark) => self.mark_as_policy(mark),
                 HostCommand::Schedule { at, text } => {
-                    let (key, text) = (observed.key(n).into(), text.clone());
+                    let (key, text) = (observed.key(n, first).into(), text.clone());
                     self.record(Record::Scheduled { at: *at, key, text });
                 }
             }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Answer, NudgeKind, Slot, Verdict, idle_delay};
 use crate::block::{Block, Name, parse};
 use crate::event::{Bucket, Priority, SourceKind};
+use crate::hash::Hash;
 use crate::ids::{ActionId, EventId, TurnId};
 
 /// The most steps that a turn may have, whatever policy says.
@@ -212,7 +213,57 @@ pub struct Review {
     pub hash: Arc<str>,
 }
 
+impl Review {
+    /// Freezes an action as it would run.
+    pub fn new(action: ActionId, name: Arc<str>, arguments: Arc<str>) -> Self {
+        let hash = Hash::of(format!("{name}\0{arguments}").as_bytes()).to_string().into();
+        Review { action, name, arguments, hash }
+    }
+}
+
 impl Question {
+    /// The text that a rewrite words anew; none where the slot is no rewrite ([`Slot::is_rewrite`]).
+    pub fn text(&self) -> Option<&Arc<str>> {
+        match self {
+            Question::FrameRender { text }
+            | Question::ContextBlocks { text }
+            | Question::ResultShape { text, .. } => Some(text),
+            Question::DeliveryFormat(review) => Some(&review.arguments),
+            Question::EventPriority { .. }
+            | Question::EventAccept { .. }
+            | Question::Wake { .. }
+            | Question::BatchDelay { .. }
+            | Question::Age { .. }
+            | Question::Idle { .. }
+            | Question::Nudge { .. }
+            | Question::Limits { .. }
+            | Question::Plan { .. }
+            | Question::ContextSelect { .. }
+            | Question::ActionReview(_)
+            | Question::DeliveryReview(_)
+            | Question::DeliveryTarget { .. }
+            | Question::CompactWhen { .. }
+            | Question::CompactPrompt { .. }
+            | Question::CompactKeep { .. } => None,
+        }
+    }
+
+    /// The same question about another text; the same one where the slot is no rewrite.
+    #[must_use]
+    pub fn about(&self, text: Arc<str>) -> Self {
+        match self {
+            Question::FrameRender { .. } => Question::FrameRender { text },
+            Question::ContextBlocks { .. } => Question::ContextBlocks { text },
+            Question::ResultShape { action, name, .. } => {
+                Question::ResultShape { action: *action, name: name.clone(), text }
+            }
+            Question::DeliveryFormat(review) => {
+                Question::DeliveryFormat(Review::new(review.action, review.name.clone(), text))
+            }
+            other => other.clone(),
+        }
+    }
+
     /// The slot that answers it.
     pub fn slot(&self) -> Slot {
         match self {

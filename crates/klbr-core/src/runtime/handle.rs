@@ -12,7 +12,7 @@ use crate::action::Conversations;
 use crate::event::{Control, EventError, NewEvent};
 use crate::ids::{AgentName, EventId, Seq};
 use crate::ledger::Ledger;
-use crate::policy::Observed;
+use crate::policy::{Asked, InForce, Observed};
 use crate::status::{Attended, Status, Waiting};
 use crate::update::Update;
 
@@ -69,6 +69,8 @@ pub(super) enum Request {
     Observed { observed: Box<Observed>, reply: oneshot::Sender<Result<(), AdmitError>> },
     Observers(oneshot::Sender<BTreeMap<Arc<str>, Seq>>),
     Soul(oneshot::Sender<Arc<str>>),
+    Epochs(oneshot::Sender<Vec<InForce>>),
+    Asked(oneshot::Sender<Vec<Asked>>),
     ModelFound { model: Arc<str>, context_tokens: Option<u64>, reply: oneshot::Sender<()> },
     Shutdown(oneshot::Sender<()>),
 }
@@ -203,6 +205,25 @@ impl AgentHandle {
     /// Fails when the agent has stopped.
     pub async fn soul(&self) -> Result<Arc<str>, Stopped> {
         self.ask(Request::Soul).await
+    }
+
+    /// Everything that was put in force, the oldest first; the last is in force.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the agent has stopped.
+    pub async fn epochs(&self) -> Result<Vec<InForce>, Stopped> {
+        self.ask(Request::Epochs).await
+    }
+
+    /// The questions that were decided since this was last asked, each slot's newest, where the configuration
+    /// keeps them; with what was in force, whoever decided.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the agent has stopped.
+    pub async fn asked(&self) -> Result<Vec<Asked>, Stopped> {
+        self.ask(Request::Asked).await
     }
 
     /// The ledger, each term counted from its own rows in the store.

@@ -16,7 +16,7 @@ use crate::event::{Audience, Header, SourceKind};
 use crate::ids::EventId;
 use crate::ledger::Fate;
 use crate::model::{Failure, Message};
-use crate::policy::NudgeKind;
+use crate::policy::{Cause, NudgeKind};
 use crate::record::{BreakCause, Delivered, Move, Record, Stamped, TurnCause, TurnEnd, WaitEnd};
 
 /// A record that cannot have followed the ones before it.
@@ -120,15 +120,18 @@ impl State {
                 self.epoch = *epoch;
                 self.soul = Some(text.clone());
                 self.prefix.renew(BreakCause::Instructions);
+                self.put_in_force(at, Some(text.clone()), Cause::Soul);
             }
-            Record::Activated { epoch, manifest, bound, soul } => {
+            Record::Activated { epoch, manifest, bound, soul, cause } => {
                 self.epoch = *epoch;
                 self.manifest.clone_from(manifest);
                 self.bound = Some(Arc::new(bound.clone()));
-                if let Some(soul) = soul.as_ref().filter(|&soul| self.soul.as_ref() != Some(soul)) {
+                let soul = soul.as_ref().filter(|&soul| self.soul.as_ref() != Some(soul));
+                if let Some(soul) = soul {
                     self.soul = Some(soul.clone());
                     self.prefix.renew(BreakCause::Instructions);
                 }
+                self.put_in_force(at, soul.cloned(), cause.clone());
             }
             Record::Reset => {
                 self.transcript.replace(Vec::new(), 0);

@@ -5,9 +5,9 @@ use std::time::Duration;
 use expect_test::expect;
 use klbr_core::action::Outcome;
 use klbr_core::event::{Control, Priority};
-use klbr_core::ids::Seq;
+use klbr_core::ids::{Epoch, Seq};
 use klbr_core::input::Input;
-use klbr_core::policy::{Activation, Answer, HookFailure, HostCommand, Observed, Slot, Verdict};
+use klbr_core::policy::{Activation, Answer, Cause, HookFailure, HostCommand, Observed, Slot, Verdict};
 
 use super::{WAIT, check, check_with};
 
@@ -15,8 +15,7 @@ fn activation(manifest: &str, slots: &[Slot]) -> Activation {
     Activation {
         manifest: Some(manifest.into()),
         slots: slots.iter().map(|&slot| (slot, 300)).collect(),
-        soul: None,
-        now: false,
+        ..Activation::default()
     }
 }
 
@@ -314,8 +313,12 @@ fn an_observers_wishes_are_recorded_with_its_cursor_once() {
             s.says("", &[WAIT]);
             let report = |s: &mut super::Script, through, commands| {
                 s.note(&format!("an observer reports through {through}"));
-                let observed =
-                    Observed { observer: "tidy".into(), through: Seq(through), commands, gave_up: None };
+                let observed = Observed {
+                    observer: "tidy".into(),
+                    through: Seq(through),
+                    commands,
+                    ..Observed::default()
+                };
                 assert_eq!(observed.validate(), Ok(()));
                 s.handle(Input::Observed { observed: Box::new(observed) });
             };
@@ -346,7 +349,7 @@ fn an_observers_wishes_are_recorded_with_its_cursor_once() {
               turn_ended T1 NothingDelivered returned 0
             an observer reports through 4
               admitted E2 Ambient
-              scheduled tidy:4:1
+              scheduled tidy:4:1@9
               observer_advanced tidy through 4
             the same report again, and one of what has not happened
             an observer reports through 4
@@ -357,7 +360,7 @@ fn an_observers_wishes_are_recorded_with_its_cursor_once() {
               recovered
             30 s pass
               admitted E3 Directed
-              schedule_kept tidy:4:1
+              schedule_kept tidy:4:1@9
               wait_ended "Woken after 30s by timer schedule. It is 2025-11-05T00:00:30Z."
               frame_made F2 [E3 E2]
               turn_started T2 Events
@@ -366,10 +369,10 @@ fn an_observers_wishes_are_recorded_with_its_cursor_once() {
               | tool: [#0001]
               |   Woken after 30s by timer schedule. It is 2025-11-05T00:00:30Z.
               | user: <channel source="schedule" kind="timer">
-              |   <message id="E3" ref="tidy:4:1" time="2025-11-05T00:00:30Z">look again</message>
+              |   <message id="E3" ref="tidy:4:1@9" time="2025-11-05T00:00:30Z">look again</message>
               |   </channel>
               |   <channel source="tidy" kind="job">
-              |   <message id="E2" ref="tidy:4:0" time="2025-11-05T00:00:00Z">three turns today</message>
+              |   <message id="E2" ref="tidy:4:0@9" time="2025-11-05T00:00:00Z">three turns today</message>
               |   </channel>
             {"tidy": Seq(4)}
         "#]],
@@ -432,6 +435,159 @@ fn policy_words_the_prefix_and_the_frame_and_cannot_speak_for_the_operator() {
               |   <operator id="E3" time="2025-11-05T00:00:00Z">
               |   stop
               |   </operator>
+        "#]],
+    );
+}
+
+#[test]
+fn of_two_activations_that_follow_on_one_epoch_the_second_is_dropped_and_the_way_back_is_recorded() {
+    check(
+        |s| {
+            let after = |epoch, name: &str| Activation {
+                expected: Some(Epoch(epoch)),
+                now: true,
+                ..activation(name, &[Slot::Wake])
+            };
+            s.operator("hi");
+            s.control(Control::Activate(after(1, "one").into()));
+            s.control(Control::Activate(after(1, "two").into()));
+            s.control(Control::Soul { text: "You are Ada.".into() });
+            let cause = Cause::Failed { epoch: Epoch(2), to: Epoch(1), reason: "it died".into() };
+            let back = Activation { expected: Some(Epoch(3)), cause, ..Activation::default() };
+            s.control(Control::Activate(back.into()));
+            s.crash();
+            for one in s.agent.epochs().into_iter().skip(1) {
+                let soul = one.soul.as_deref().unwrap_or("the same soul");
+                s.note(&format!("{}: {:?} {:?} {soul} {:?}", one.epoch, one.manifest, one.slots, one.cause));
+            }
+        },
+        expect![[r#"
+            operator: hi
+              admitted E1 Operator
+              prefix_made G1 First
+              frame_made F1 [E1]
+              turn_started T1 Events
+              step_requested 1.1
+              → sample
+            control: activation
+              admitted E2 Control
+              sampling_aborted "(interrupted)"
+              turn_ended T1 Preempted { by: "activation" } returned 1
+              activated epoch 2 one binds 1
+              consumed E2
+              → drop the sampling
+              → epoch 2: one
+              frame_made F2 [E1]
+              turn_started T2 Events
+              step_requested 2.1
+              → sample
+            control: activation
+              admitted E3 Control
+              late_dropped an activation that follows on epoch 1, not epoch 2
+              consumed E3
+            control: soul update
+              admitted E4 Control
+              sampling_aborted "(interrupted)"
+              turn_ended T2 Preempted { by: "soul update" } returned 1
+              soul_changed
+              consumed E4
+              → drop the sampling
+              prefix_made G2 Instructions
+              frame_made F3 [E1]
+              turn_started T3 Events
+              step_requested 3.1
+              → sample
+            control: activation
+              admitted E5 Control
+              activated epoch 4 nothing binds 0
+              consumed E5
+              → epoch 4: nothing
+            crash
+              recovered
+              step_retried 3.1
+              → epoch 4: nothing
+              → sample
+            epoch 2: Some("one") {Wake: 300} the same soul Activated
+            epoch 3: Some("one") {Wake: 300} You are Ada. Soul
+            epoch 4: None {} the same soul Failed { epoch: Epoch(2), to: Epoch(1), reason: "it died" }
+        "#]],
+    );
+}
+
+#[test]
+fn an_observer_that_is_put_back_hears_again_and_what_it_wants_then_is_new() {
+    check(
+        |s| {
+            s.operator("hi");
+            let report = |s: &mut super::Script, through, placed| {
+                s.note(&format!("through {through}, {}", if placed { "put there" } else { "come there" }));
+                let admit = HostCommand::Admit { text: "seen".into(), priority: Priority::Ambient };
+                let commands = if placed { vec![] } else { vec![admit] };
+                let (observer, through) = ("tidy".into(), Seq(through));
+                let observed = Observed { observer, through, commands, gave_up: None, placed };
+                s.handle(Input::Observed { observed: Box::new(observed) });
+            };
+            report(s, 3, false);
+            report(s, 1, true);
+            report(s, 3, false);
+            let keys = format!("{:?}", s.agent.state());
+            let count = ["tidy:3:0@6", "tidy:3:0@9"].map(|key| keys.contains(key));
+            s.note(&format!("each has a key of its own: {count:?}"));
+        },
+        expect![[r#"
+            operator: hi
+              admitted E1 Operator
+              prefix_made G1 First
+              frame_made F1 [E1]
+              turn_started T1 Events
+              step_requested 1.1
+              → sample
+            through 3, come there
+              admitted E2 Ambient
+              observer_advanced tidy through 3
+            through 1, put there
+              observer_advanced tidy through 1
+            through 3, come there
+              admitted E3 Ambient
+              observer_advanced tidy through 3
+            each has a key of its own: [true, true]
+        "#]],
+    );
+}
+
+#[test]
+fn a_delivery_is_held_for_a_rewrite_that_it_cannot_do_without() {
+    check_with(
+        |config| {
+            config.bound.insert(Slot::DeliveryFormat, Duration::from_millis(300));
+            config.questions_kept = 2;
+        },
+        |s| {
+            s.operator("hi");
+            s.says("", &[("local_send", r#"{"content":"hey"}"#)]);
+            s.decide(Err(HookFailure::Held { reason: "p:sign raised".into() }));
+            let asked = s.agent.take_asked();
+            let slots: Vec<&str> = asked.iter().map(|asked| asked.question.slot().as_str()).collect();
+            s.note(&slots.join(", "));
+            assert!(matches!(asked.last().unwrap().answer, Answer::Verdict(Verdict::Hold { .. })));
+        },
+        expect![[r#"
+            operator: hi
+              admitted E1 Operator
+              prefix_made G1 First
+              frame_made F1 [E1]
+              turn_started T1 Events
+              step_requested 1.1
+              → sample
+            model: "" local_send
+              step_sampled 1.1
+              → decide delivery.format
+            policy answers
+              decided delivery.format by default
+              held 1.1.1 "Held for review, 1.1.1: delivery.format could not word it: held: p:sign raised"
+              step_requested 1.2
+              → sample
+            frame.render, context.blocks, model.plan, delivery.format
         "#]],
     );
 }

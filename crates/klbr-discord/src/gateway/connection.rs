@@ -162,7 +162,11 @@ impl<'a> Connection<'a> {
             self.position.is_url_bad = false;
             self.backoff.reset();
         }
+        let tells_of_gaps = matches!(dispatch, Dispatch::Guild(_));
         let heard = self.hear(dispatch);
+        if tells_of_gaps {
+            self.inner.gaps.notify_one();
+        }
         self.enqueue(sequence, What::Heard(heard))
     }
 
@@ -177,6 +181,9 @@ impl<'a> Connection<'a> {
         let url = shard.resume_url().map(str::to_owned);
         let session = Session { id, url, sequence, shards: self.total };
         *self.position = Position::default();
+        // Now, before anything is told: what this session tells of was not missed.
+        self.inner.world().begin(self.number, self.total);
+        self.inner.gaps.notify_one();
         let end = self.enqueue(sequence, What::Began(session.clone()));
         if end.is_none() {
             tracing::info!(shard = self.number, "the gateway's session has begun");

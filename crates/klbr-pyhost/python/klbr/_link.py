@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -37,6 +38,7 @@ class Connection:
         os.close(empty)
         self._socket = socket.socket(fileno=descriptor)
         self._lock = threading.Lock()
+        self._logs: deque[bytes] = deque()
         self._decoder = Decoder()
         self._backlog: list[Frame] = []
         self._pid = os.getpid()
@@ -76,7 +78,7 @@ class Connection:
         return hello
 
     def listen(self, loop: asyncio.AbstractEventLoop, handle: Callable[[Frame], None]) -> None:
-        """Hands each frame to `handle` on the loop's thread from now on; pings are answered at once."""
+        """Hands each frame to `handle` on the loop's thread from now on; a ping is answered there too."""
         thread = threading.Thread(target=self._read, args=(loop, handle), name="klbr-link", daemon=True)
         thread.start()
 
@@ -85,7 +87,8 @@ class Connection:
             while True:
                 frame = self.receive()
                 if frame["t"] == "ping":
-                    self.send({"t": "pong", "n": frame["n"]})
+                    # Where calls run: what is stuck there has no pulse, however well this thread does.
+                    loop.call_soon_threadsafe(self.send, {"t": "pong", "n": frame["n"]})
                 elif frame["t"] == "host_result":
                     loop.call_soon_threadsafe(self._settle, frame)
                 else:
@@ -100,7 +103,28 @@ class Connection:
         if self.is_copy:
             os._exit(0)
         with self._lock:
+            self._send_logs()
             self._socket.sendall(data)
+        self._flush_logs()
+
+    def log(self, frame: Frame) -> None:
+        """Sends a record, before whatever is sent after it. Never waits, so that a finaliser or a signal may log too."""
+        if self.is_copy:
+            return
+        self._logs.append(encode(frame))
+        self._flush_logs()
+
+    def _flush_logs(self) -> None:
+        # Whoever holds the lock looks here again after letting it go.
+        while self._logs and self._lock.acquire(blocking=False):
+            try:
+                self._send_logs()
+            finally:
+                self._lock.release()
+
+    def _send_logs(self) -> None:
+        while self._logs:
+            self._socket.sendall(self._logs.popleft())
 
     async def call(self, owner: int, number: int, name: str, arguments: Any) -> Any:
         """Asks the host for something on behalf of a call or a cell. Raises HostError."""

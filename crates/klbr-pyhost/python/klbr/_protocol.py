@@ -11,7 +11,7 @@ import json
 import struct
 from typing import Any
 
-PROTOCOL = 1
+PROTOCOL = 2
 MAX_FRAME = 16 * 1024 * 1024
 
 Frame = dict[str, Any]

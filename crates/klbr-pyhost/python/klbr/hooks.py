@@ -61,8 +61,8 @@ class Host(Protocol):
 
     def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]: ...
 
-    def admit(self, text: str, *, key: str, priority: str = "ambient") -> None:
-        """Observers only: admits an event, once for each `key`."""
+    def admit(self, text: str, *, priority: str = "ambient") -> None:
+        """Observers only: admits an event, as a job of the observer's name."""
 
     def mark(self, item: str, status: str, note: str = "") -> None:
         """Observers only: marks an attention item."""
@@ -70,8 +70,8 @@ class Host(Protocol):
     def remember(self, text: str, *, tags: list[str] | None = None) -> None:
         """Observers only: adds a memory."""
 
-    def schedule(self, text: str, *, after: str | datetime.timedelta, key: str) -> None:
-        """Observers only: admits an event later, once for each `key`."""
+    def schedule(self, text: str, *, after: str | datetime.timedelta) -> None:
+        """Observers only: admits an event later."""
 
 
 def slot(name: str, *, deadline: str | datetime.timedelta | None = None) -> Callable[[_F], _F]:
@@ -82,12 +82,16 @@ def slot(name: str, *, deadline: str | datetime.timedelta | None = None) -> Call
 def transform(
     name: str, *, stage: int = 0, order: int = 0, deadline: str | datetime.timedelta | None = None
 ) -> Callable[[_F], _F]:
-    """Marks a rewrite. It answers with what changes: a mapping of fields, or None."""
+    """Marks a rewrite. It takes its family's question, and answers with the new text, with a mapping of the fields that
+    change (for `delivery.format` also `{"arguments": {...}}`), or None."""
     return _mark(Hook("transform", name, milliseconds(deadline), stage, order))
 
 
 def observer(name: str, *, deadline: str | datetime.timedelta | None = None) -> Callable[[_F], _F]:
-    """Marks a listener to committed records. It may hear a record more than once, its commands count once."""
+    """Marks a listener to committed records, such as `{"seq": 7, "at": ..., "body": {"kind": "turn_ended", ...}}`.
+
+    It may hear a record more than once; what it commands is committed with its cursor, and counts once.
+    """
     return _mark(Hook("observer", name, milliseconds(deadline)))
 
 

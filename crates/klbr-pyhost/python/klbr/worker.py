@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import inspect
+import json
 import os
 import sys
 import traceback
@@ -18,6 +19,7 @@ from typing import Any
 from ._answers import WrongAnswer, encode_answer
 from ._functions import make_namespace
 from ._link import Connection
+from ._log import CALL, send_logs
 from ._protocol import Frame, ProtocolError
 from ._types import QUESTIONS, parse_question
 from .hooks import MARK, Hook, milliseconds
@@ -67,8 +69,8 @@ class Reads:
             raise PermissionError(f"a {self._kind} decides by what it returns; only an observer has commands")
         self.commands.append({"command": command, **fields})
 
-    def admit(self, text: str, *, key: str, priority: str = "ambient") -> None:
-        self._command("admit", text=text, key=key, priority=priority)
+    def admit(self, text: str, *, priority: str = "ambient") -> None:
+        self._command("admit", text=text, priority=priority)
 
     def mark(self, item: str, status: str, note: str = "") -> None:
         self._command("mark", item=item, status=status, note=note)
@@ -76,8 +78,8 @@ class Reads:
     def remember(self, text: str, *, tags: list[str] | None = None) -> None:
         self._command("remember", text=text, tags=list(tags or ()))
 
-    def schedule(self, text: str, *, after: Any, key: str) -> None:
-        self._command("schedule", text=text, after_ms=milliseconds(after), key=key)
+    def schedule(self, text: str, *, after: Any) -> None:
+        self._command("schedule", text=text, after_ms=milliseconds(after))
 
 
 class Worker:
@@ -121,6 +123,7 @@ class Worker:
 
     async def _answer(self, frame: Frame) -> None:
         call = frame["id"]
+        CALL.set(call)
         try:
             reply = await self._run(frame)
         except asyncio.CancelledError as error:
@@ -140,7 +143,7 @@ class Worker:
         if bound is None:
             raise BadHook(f"{frame['hook']} is not loaded")
         body = frame["body"]
-        argument = parse_question(body) if bound.kind == "slot" else body
+        argument = body if bound.kind == "observer" else parse_question(body)
         host = Reads(self, frame["id"], bound.kind)
         value = bound.function(argument, host) if bound.wants_host else bound.function(argument)
         if inspect.isawaitable(value):
@@ -157,13 +160,20 @@ class Worker:
 
 
 def _patch(name: str, value: Any) -> dict[str, Any]:
+    """What a step changes: a text of its own stands for the field that the family words anew."""
     if value is None:
         return {}
+    delivers = name == "delivery.format"
+    if isinstance(value, str):
+        return {"arguments" if delivers else "text": value}
+    if delivers and isinstance(value, dict) and isinstance(value.get("arguments"), dict):
+        return {**value, "arguments": json.dumps(value["arguments"], ensure_ascii=False)}
     if is_dataclass(value) and not isinstance(value, type):
         value = asdict(value)
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return value
-    raise WrongAnswer(f"{name} is answered with the fields that change, or None, not with {type(value).__name__}")
+    expected = "the new text, the fields that change, or None"
+    raise WrongAnswer(f"{name} is answered with {expected}, not with {type(value).__name__}")
 
 
 def find(run: str, kind: str, name: str) -> Bound:
@@ -249,6 +259,7 @@ def main(leash: int | None = None) -> None:
     """Serves the host until it goes."""
     connection = Connection(leash)
     hello = connection.greet("worker")
+    send_logs(connection)
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     worker = Worker(connection, hello, loop)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use klbr_core::hash::Hash;
-use klbr_core::policy::Slot;
+use klbr_core::policy::{Heard, Slot};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -31,6 +31,8 @@ struct Raw {
     #[serde(default)]
     settings: BTreeMap<Arc<str>, serde_json::Value>,
     #[serde(default)]
+    environment: RawEnvironment,
+    #[serde(default)]
     policy: RawPolicy,
     #[serde(default)]
     skills: Vec<Spanned<RawSkill>>,
@@ -42,6 +44,13 @@ struct Raw {
 #[serde(deny_unknown_fields)]
 struct RawInstructions {
     soul: Option<Arc<str>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawEnvironment {
+    #[serde(default)]
+    variables: Vec<Spanned<String>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -168,7 +177,20 @@ impl Reader<'_> {
         self.places(&raw.hooks, &mut hooks);
         self.budget(&hooks);
         let settings = raw.settings;
-        Manifest { soul: raw.instructions.soul, settings, skills, tree, hooks }
+        let environment = raw.environment.variables.iter().filter_map(|name| self.variable(name)).collect();
+        Manifest { soul: raw.instructions.soul, settings, environment, skills, tree, hooks }
+    }
+
+    /// The name of an environment variable.
+    fn variable(&mut self, text: &Spanned<String>) -> Option<Arc<str>> {
+        let name = text.get_ref();
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if !is_name {
+            let hint = "letters, digits and _; the value is the host's, and is not written here";
+            self.problem(text.span().start, format!("{name:?} names no variable"), hint);
+        }
+        is_name.then(|| name.as_str().into())
     }
 
     fn hash(&mut self, text: &Spanned<String>) -> Option<Hash> {
@@ -255,14 +277,17 @@ impl Reader<'_> {
                 self.only_for("a transform", &raw.after.first());
                 self.only_for("an observer", &raw.from);
                 self.only_for("an observer", &raw.attempts);
-                Bound::Slot { slot: self.slot(slot)? }
+                Bound::Slot { slot: self.word(slot, "slot", all_slots().into_iter(), Slot::as_str)? }
             }
             (None, Some(family), None) => {
                 self.only_for("an observer", &raw.from);
                 self.only_for("an observer", &raw.attempts);
-                let family = self.word(family, "transform", self.known.transforms.iter().copied())?;
-                let on_failure =
-                    raw.on_failure.as_ref().map_or(Some(OnFailure::Skip), |word| self.on_failure(word))?;
+                let families = all_slots().into_iter().filter(|slot| slot.is_rewrite());
+                let family = self.word(family, "transform", families, Slot::as_str)?;
+                let on_failure = raw
+                    .on_failure
+                    .as_ref()
+                    .map_or(Some(OnFailure::Skip), |word| self.on_failure(word, family))?;
                 let name = raw.name.as_ref().map_or_else(|| default_name(&run), |name| self.name(name));
                 let stage = raw.stage.as_ref().map_or(0, |stage| *stage.get_ref());
                 let place = raw.order.as_ref().map_or(0, |order| *order.get_ref());
@@ -273,7 +298,7 @@ impl Reader<'_> {
                 self.only_for("a transform", &raw.order);
                 self.only_for("a transform", &raw.on_failure);
                 self.only_for("a transform", &raw.after.first());
-                let hears = self.word(hears, "record", self.known.records.iter().copied())?;
+                let hears = self.word(hears, "record", Heard::ALL.into_iter(), Heard::as_str)?;
                 let name = raw.name.as_ref().map_or_else(|| default_name(&run), |name| self.name(name));
                 let from = raw.from.as_ref().map_or(Some(Begin::Cursor), |from| self.from(from))?;
                 let attempts = raw.attempts.as_ref().map_or(ATTEMPTS, |attempts| *attempts.get_ref());
@@ -316,33 +341,31 @@ impl Reader<'_> {
         }
     }
 
-    fn slot(&mut self, text: &Spanned<String>) -> Option<Slot> {
-        let slot = all_slots().into_iter().find(|slot| slot.as_str() == text.get_ref());
-        if slot.is_none() {
-            let hint = meant(text.get_ref(), all_slots().into_iter().map(Slot::as_str));
-            self.problem(text.span().start, format!("there is no slot {}", text.get_ref()), hint);
-        }
-        slot
-    }
-
-    fn word<'w>(
+    /// The one of `known` that has this name.
+    fn word<T: Copy>(
         &mut self,
         text: &Spanned<String>,
         what: &str,
-        words: impl Iterator<Item = &'w str> + Clone,
-    ) -> Option<Arc<str>> {
-        if words.clone().any(|word| word == text.get_ref()) {
-            return Some(text.get_ref().as_str().into());
+        known: impl Iterator<Item = T> + Clone,
+        name: fn(T) -> &'static str,
+    ) -> Option<T> {
+        let named = known.clone().find(|one| name(*one) == text.get_ref());
+        if named.is_none() {
+            let hint = meant(text.get_ref(), known.map(name));
+            self.problem(text.span().start, format!("there is no {what} {}", text.get_ref()), hint);
         }
-        let hint = meant(text.get_ref(), words);
-        self.problem(text.span().start, format!("there is no {what} {}", text.get_ref()), hint);
-        None
+        named
     }
 
-    fn on_failure(&mut self, text: &Spanned<String>) -> Option<OnFailure> {
+    fn on_failure(&mut self, text: &Spanned<String>, family: Slot) -> Option<OnFailure> {
         match text.get_ref().as_str() {
             "skip" => Some(OnFailure::Skip),
-            "hold" => Some(OnFailure::Hold),
+            "hold" if family == Slot::DeliveryFormat => Some(OnFailure::Hold),
+            "hold" => {
+                let message = format!("{} cannot be held: that would hold the agent", family.as_str());
+                self.problem(text.span().start, message, "only a delivery is held; write \"skip\" here");
+                None
+            }
             other => {
                 self.problem(
                     text.span().start,
@@ -385,6 +408,7 @@ impl Reader<'_> {
     fn owners(&mut self, raw: &[Spanned<RawHook>]) {
         let mut owners: BTreeMap<String, (String, usize)> = BTreeMap::new();
         for hook in raw.iter().map(Spanned::get_ref) {
+            self.one_way(raw, hook);
             let name = hook
                 .name
                 .as_ref()
@@ -406,6 +430,23 @@ impl Reader<'_> {
             } else {
                 owners.insert(key, (run, line));
             }
+        }
+    }
+
+    /// A slot has an owner or rewrites, not both: there would be two answers.
+    fn one_way(&mut self, raw: &[Spanned<RawHook>], hook: &RawHook) {
+        let Some(slot) = &hook.slot else { return };
+        let is_rewrite = |other: &&RawHook| {
+            other.transform.as_ref().is_some_and(|family| family.get_ref() == slot.get_ref())
+        };
+        if let Some(step) = raw.iter().map(Spanned::get_ref).find(is_rewrite) {
+            let message = format!(
+                "{} would own the slot {}, which the transform {} rewrites",
+                hook.run.get_ref(),
+                slot.get_ref(),
+                step.run.get_ref()
+            );
+            self.problem(slot.span().start, message, "make it a transform too, or leave the transforms out");
         }
     }
 
@@ -460,7 +501,7 @@ impl Reader<'_> {
                 Ok(order) => {
                     for hook in hooks.iter_mut() {
                         if let Bound::Transform { family: own, name, place, .. } = &mut hook.bound
-                            && **own == *family
+                            && own.as_str() == family
                             && let Some(found) = order.iter().position(|other| **other == **name)
                         {
                             *place = found as i64;

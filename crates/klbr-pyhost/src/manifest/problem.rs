@@ -45,7 +45,7 @@ impl fmt::Display for ManifestError {
 }
 
 impl ManifestError {
-    pub(super) fn unless_empty(mut problems: Vec<Problem>) -> Result<(), Self> {
+    pub(crate) fn unless_empty(mut problems: Vec<Problem>) -> Result<(), Self> {
         problems.sort_by_key(|problem| problem.line);
         match problems.is_empty() {
             true => Ok(()),

@@ -183,9 +183,18 @@ impl Wire {
     }
 
     pub(crate) fn who(&self, id: u64) -> Arc<str> {
+        self.caller(id).unwrap_or_else(|| "a call".into())
+    }
+
+    /// For whom a call is made, while it is out.
+    pub(crate) fn caller(&self, id: u64) -> Option<Arc<str>> {
         let pending = self.pending();
-        let call = pending.as_ref().and_then(|pending| pending.get(&id));
-        call.map_or_else(|| "a call".into(), |call| call.context.who.clone())
+        pending.as_ref().and_then(|pending| pending.get(&id)).map(|call| call.context.who.clone())
+    }
+
+    /// Whether no call is out.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.pending().as_ref().is_none_or(HashMap::is_empty)
     }
 
     /// Ends every call that is out: its waiter hears that the process is gone.

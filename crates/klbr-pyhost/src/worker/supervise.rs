@@ -10,6 +10,7 @@ use super::{Change, Loaded, Patience, Spec, State, Watch};
 use crate::host::HostCalls;
 use crate::process::output::Kept;
 use crate::protocol::{Hello, PROTOCOL, ToPython};
+use crate::session::pulse::Pulse;
 use crate::session::wire::Wire;
 use crate::session::{End, Session, serve};
 
@@ -35,7 +36,7 @@ pub(super) async fn run(
     for life in 1.. {
         let born = Instant::now();
         state.send_replace(State::Starting);
-        let outcome = one_life(&spec, (&role, life), &host, &*watch, &state, &mut stop).await;
+        let outcome = one_life(&spec, (&role, life), &host, &watch, &state, &mut stop).await;
         let Some(death) = outcome else { break };
         deaths = if born.elapsed() > spec.patience.calm { 1 } else { deaths + 1 };
         let pause = pause(&spec.patience, deaths);
@@ -89,7 +90,7 @@ async fn one_life(
     spec: &Spec,
     (role, life): (&Role, u64),
     host: &Arc<dyn HostCalls>,
-    watch: &dyn Watch,
+    watch: &Arc<dyn Watch>,
     state: &watch::Sender<State>,
     stop: &mut watch::Receiver<bool>,
 ) -> Option<Death> {
@@ -130,6 +131,13 @@ async fn one_life(
         host: Arc::clone(host),
         start_by: started + spec.patience.start,
         grace: spec.patience.grace,
+        // A workbench that is busy with what a cell left behind is worth more than a fresh one: its next cell tells.
+        pulse: matches!(role, Role::Worker)
+            .then_some(Pulse { every: spec.patience.heartbeat, patience: spec.patience.silence }),
+        logged: {
+            let (watch, epoch) = (Arc::clone(watch), spec.epoch);
+            Arc::new(move |logged| watch.logged(epoch, logged))
+        },
         fresh: Arc::clone(&fresh),
     };
     if matches!(role, Role::Workbench(_)) {
@@ -172,6 +180,12 @@ async fn one_life(
         End::Broken(reason) => format!("it broke the protocol: {reason}"),
         End::NotReady => format!("it was not ready within {:?}", spec.patience.start),
         End::Deaf(who) => format!("{who} missed its deadline and did not answer to being cancelled"),
+        End::Silent => {
+            format!(
+                "it had nothing to do and did not answer its heartbeat within {:?}",
+                spec.patience.silence
+            )
+        }
         End::Asked(reason) => reason.to_string(),
     };
     let reason: Arc<str> = reason.into();

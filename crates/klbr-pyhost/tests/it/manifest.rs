@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
+use klbr_core::policy::Slot;
 use klbr_pyhost::*;
 
 fn refused(text: &str, expected: Expect) {
@@ -18,6 +19,8 @@ manifest = 1
 soul = "You are Ada."
 [settings]
 language = "en"
+[environment]
+variables = ["TZ"]
 [[hooks]]
 slot = "turn.idle"
 run = "klbr.policy.attention:idle"
@@ -31,7 +34,7 @@ after = ["first"]
 transform = "result.shape"
 run = "klbr.policy.social:a"
 name = "first"
-on_failure = "hold"
+on_failure = "skip"
 [[hooks]]
 observer = "turn.ended"
 run = "klbr.policy.social:heard"
@@ -39,7 +42,7 @@ from = 12
 "#;
     let manifest = Manifest::parse("policy.toml", text, &Known::default()).unwrap();
     assert_eq!(manifest.soul.as_deref(), Some("You are Ada."));
-    let order: Vec<(i64, &str)> = manifest.transforms()["result.shape"]
+    let order: Vec<(i64, &str)> = manifest.transforms()[&Slot::ResultShape]
         .iter()
         .map(|s| (s.order, &*s.run))
         .map(|(o, r)| (o, r.to_owned().leak() as &str))
@@ -47,6 +50,9 @@ from = 12
     assert_eq!(order, [(1, "klbr.policy.social:b"), (0, "klbr.policy.social:a")]);
     assert_eq!(manifest.observers()[0].from, Begin::Seq(12));
     assert_eq!(manifest.slots().len(), 1);
+    let bindings: Vec<(Slot, u64)> = manifest.bindings().into_iter().collect();
+    assert_eq!(bindings, [(Slot::Idle, 100), (Slot::ResultShape, 2000)], "a family has its steps' time");
+    assert!(manifest.environment.contains("TZ"));
     let back: Manifest = serde_json::from_str(&serde_json::to_string(&manifest).unwrap()).unwrap();
     assert_eq!(back, manifest);
 }
@@ -65,7 +71,7 @@ fn versions_that_are_newer() {
         "manifest = 2\nprotocol = 9\n",
         expect![[r#"
         policy.toml:1: this is a manifest of version 2 (this build reads version 1)
-        policy.toml:2: it needs protocol 9 (this build speaks 1: update klbr first)"#]],
+        policy.toml:2: it needs protocol 9 (this build speaks 2: update klbr first)"#]],
     );
 }
 
@@ -150,9 +156,8 @@ fn missing_modules_and_wrong_hashes() {
 
 #[test]
 fn what_changes_decides_what_restarts() {
-    let read = |text: &str| {
-        Manifest::parse("m", text, &Known { operation: Duration::from_secs(10), ..Known::default() }).unwrap()
-    };
+    let read =
+        |text: &str| Manifest::parse("m", text, &Known { operation: Duration::from_secs(10) }).unwrap();
     let empty = read("manifest = 1\n");
     let soul = read("manifest = 1\n[instructions]\nsoul = \"x\"\n");
     assert_eq!(Vec::from_iter(soul.effect_after(&empty)), [Affected::Prefix]);
@@ -160,4 +165,18 @@ fn what_changes_decides_what_restarts() {
     let hooks = read(&format!("manifest = 1\n{hook}"));
     assert_eq!(Vec::from_iter(hooks.effect_after(&empty)), [Affected::HookWorker]);
     assert!(read(&format!("manifest = 1\n\n\n{hook}")).effect_after(&hooks).is_empty());
+}
+
+#[test]
+fn a_slot_has_an_owner_or_rewrites_and_only_a_delivery_is_held() {
+    let text = "manifest = 1\n[environment]\nvariables = [\"NOT A NAME\"]\n[[hooks]]\nslot = \"delivery.format\"\nrun = \"m:a\"\n[[hooks]]\ntransform = \"delivery.format\"\nrun = \"m:b\"\non_failure = \"hold\"\n[[hooks]]\ntransform = \"frame.render\"\nrun = \"m:c\"\non_failure = \"hold\"\n[[hooks]]\ntransform = \"turn.idle\"\nrun = \"m:d\"\n[[hooks]]\nobserver = \"turn.end\"\nrun = \"m:e\"\n";
+    refused(
+        text,
+        expect![[r#"
+        policy.toml:3: "NOT A NAME" names no variable (letters, digits and _; the value is the host's, and is not written here)
+        policy.toml:5: m:a would own the slot delivery.format, which the transform m:b rewrites (make it a transform too, or leave the transforms out)
+        policy.toml:14: frame.render cannot be held: that would hold the agent (only a delivery is held; write "skip" here)
+        policy.toml:16: there is no transform turn.idle (there are frame.render, context.blocks, delivery.format, result.shape)
+        policy.toml:19: there is no record turn.end (did you mean `turn.ended`?)"#]],
+    );
 }

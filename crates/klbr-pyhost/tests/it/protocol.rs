@@ -1,6 +1,13 @@
 //! Both sides of the protocol, where they could part.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
+
+use klbr_core::ids::Epoch;
+use klbr_core::policy::{HookFailure, Slot};
+use klbr_core::runtime::policy::Policy as _;
+use klbr_pyhost::*;
 
 use crate::support::*;
 
@@ -32,4 +39,35 @@ for bad in (b"printed in between", b"\0\0\0\x02[]"):
         .output()
         .unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+}
+
+/// The package with another version of the protocol.
+fn package(world: &World, protocol: u32) -> PathBuf {
+    let package = world.path().join(format!("speaks-{protocol}"));
+    for (name, text) in Sources.files() {
+        let path = package.join("klbr").join(name);
+        std::fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).unwrap();
+        let spoken = format!("PROTOCOL = {PROTOCOL}\n");
+        std::fs::write(path, text.replace(&spoken, &format!("PROTOCOL = {protocol}\n"))).unwrap();
+    }
+    package
+}
+
+/// A Python side of another version, newer or older, is refused by name, and no call reaches it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_version_of_the_protocol_is_refused_clearly() {
+    for protocol in [PROTOCOL + 1, PROTOCOL - 1] {
+        let Some(world) = World::new() else { return };
+        let package = package(&world, protocol);
+        let code = "open('imported', 'w').close()\ndef f(question):\n    return True\n";
+        let deadline = Duration::from_secs(2);
+        let policy = world.owner_with(Slot::Wake, code, deadline, |spec| spec.program.package = package);
+        let change = world.until(|change| matches!(change, Change::Died { .. })).await;
+        let Change::Died { reason, .. } = change else { unreachable!() };
+        let expected = format!("it speaks protocol {protocol}, and the host {PROTOCOL}");
+        assert!(reason.contains(&expected), "{reason}");
+        let failure = policy.decide(Epoch(1), wake()).await.unwrap_err();
+        assert!(matches!(failure, HookFailure::Unavailable { .. } | HookFailure::Deadline), "{failure:?}");
+        assert!(!world.path().join("imported").exists(), "nothing of it is imported");
+    }
 }

@@ -5,42 +5,42 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use klbr_core::policy::{Heard, Question, Slot};
 use klbr_pyhost::*;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::support::*;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Shaped {
-    text: String,
-    lines: u32,
-}
-
 const CODE: &str = r#"
-def upper(value):
-    return {"text": value["text"].upper()}
-def count(value):
-    return {"lines": value["text"].count("\n") + 1}
-def nothing(value):
+import json
+from klbr import hooks
+
+def upper(result: hooks.ResultShape):
+    return {"text": result.text.upper()}
+def count(result):
+    return f"{result.text} ({len(result.text)})"
+def nothing(result):
     return None
-def unknown(value):
-    return {"colour": "red"}
-def wrong(value):
-    return {"lines": "many"}
-def negative(value):
-    return {"text": ""}
-def number(value):
+def unknown(result):
+    return {"name": "another"}
+def wrong(result):
+    return {"text": 7}
+def number(result):
     return 7
+def signed(send: hooks.DeliveryFormat):
+    said = hooks.arguments(send)
+    return {"arguments": {**said, "content": said["content"] + " (by Ada)"}}
+def broken(send):
+    return "no object"
 "#;
 
-fn transforms(world: &World, steps: &[(&str, i64, OnFailure)]) -> Transforms {
+fn transforms(world: &World, family: Slot, steps: &[(&str, i64, OnFailure)]) -> Transforms {
     world.write("p.py", CODE);
     let runs: Vec<String> = steps.iter().map(|(name, ..)| format!("p:{name}")).collect();
     let hooks: Vec<(&str, Kind, &str)> =
-        runs.iter().map(|run| (run.as_str(), Kind::Transform, "result.shape")).collect();
+        runs.iter().map(|run| (run.as_str(), Kind::Transform, family.as_str())).collect();
     let worker = world.worker(world.spec(&hooks));
     let step = |(name, order, on_failure): &(&str, i64, OnFailure)| Step {
         run: format!("p:{name}").into(),
@@ -50,16 +50,14 @@ fn transforms(world: &World, steps: &[(&str, i64, OnFailure)]) -> Transforms {
         deadline: Duration::from_secs(20),
         on_failure: *on_failure,
     };
-    let families = BTreeMap::from([("result.shape".into(), steps.iter().map(step).collect())]);
+    let families = BTreeMap::from([(family, steps.iter().map(step).collect())]);
     Transforms::new(worker, families, world.recorder())
 }
 
-async fn shape(transforms: &Transforms) -> Result<Transformed<Shaped>, Held> {
-    let value = Shaped { text: "a\nb".into(), lines: 0 };
-    let check = |value: &Shaped| {
-        if value.text.is_empty() { Err("a result says something".to_owned()) } else { Ok(()) }
-    };
-    transforms.apply("result.shape", value, Instant::now() + WATCHDOG, check).await
+async fn shape(transforms: &Transforms) -> Result<Transformed, Held> {
+    let action = review().action;
+    let question = Question::ResultShape { action, name: "look".into(), text: "a\nb".into() };
+    transforms.apply(&question, Instant::now() + WATCHDOG).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -67,9 +65,8 @@ async fn each_step_sees_what_the_one_before_it_made() {
     let Some(world) = World::new() else { return };
     let steps =
         [("count", 3, OnFailure::Skip), ("upper", 1, OnFailure::Skip), ("nothing", 2, OnFailure::Skip)];
-    let transforms = transforms(&world, &steps);
-    let done = shape(&transforms).await.unwrap();
-    assert_eq!(done.value, Shaped { text: "A\nB".into(), lines: 2 });
+    let done = shape(&transforms(&world, Slot::ResultShape, &steps)).await.unwrap();
+    assert_eq!(&*done.text, "A\nB (3)");
     assert_eq!(done.changed, ["p:upper".into(), "p:count".into()]);
     let order: Vec<Arc<str>> =
         world.records.lock().unwrap().iter().map(|record| record.run.clone()).collect();
@@ -80,18 +77,29 @@ async fn each_step_sees_what_the_one_before_it_made() {
 async fn a_step_that_breaks_the_value_is_left_out_or_holds() {
     let Some(world) = World::new() else { return };
     for (name, says) in [
-        ("unknown", "there is no field colour; there are lines, text"),
-        ("wrong", "invalid type"),
-        ("negative", "a result says something"),
-        ("number", "answered with the fields that change"),
+        ("unknown", "name is not the step's to change; text is"),
+        ("wrong", "text is a text"),
+        ("number", "answered with the new text, the fields that change, or None"),
     ] {
         let steps = [(name, 0, OnFailure::Skip), ("upper", 1, OnFailure::Skip)];
-        let done = shape(&transforms(&world, &steps)).await.unwrap();
-        assert_eq!(done.value.text, "A\nB");
+        let done = shape(&transforms(&world, Slot::ResultShape, &steps)).await.unwrap();
+        assert_eq!(&*done.text, "A\nB");
         assert!(format!("{:?}", done.skipped).contains(says), "{name}: {:?}", done.skipped);
-        let held = shape(&transforms(&world, &[(name, 0, OnFailure::Hold)])).await.unwrap_err();
+        let held = transforms(&world, Slot::ResultShape, &[(name, 0, OnFailure::Hold)]);
+        let held = shape(&held).await.unwrap_err();
         assert!(held.to_string().contains(says), "{held}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_delivery_is_worded_field_by_field_and_stays_a_delivery() {
+    let Some(world) = World::new() else { return };
+    let question = Question::DeliveryFormat(review());
+    let by = |name| transforms(&world, Slot::DeliveryFormat, &[(name, 0, OnFailure::Hold)]);
+    let done = by("signed").apply(&question, Instant::now() + WATCHDOG).await.unwrap();
+    assert_eq!(&*done.text, r#"{"content": "hello (by Ada)"}"#);
+    let held = by("broken").apply(&question, Instant::now() + WATCHDOG).await.unwrap_err();
+    assert!(held.to_string().contains("a delivery's arguments are a JSON object"), "{held}");
 }
 
 struct Memory {
@@ -105,7 +113,7 @@ struct Memory {
 
 impl Memory {
     fn new(records: u64, first_kept: u64) -> Arc<Self> {
-        let record = |seq| Committed { seq, body: json!({"n": seq}), made_by: None };
+        let record = |seq| Committed { seq, at: 0, body: json!({"n": seq}), made_by: None };
         Arc::new(Memory {
             records: Mutex::new((first_kept..=records).map(record).collect()),
             first_kept,
@@ -130,7 +138,11 @@ impl Journal for Memory {
         Ok(self.state.lock().unwrap().0.get(observer).copied())
     }
 
-    async fn read(&self, _: &str, after: u64, limit: usize) -> Result<Batch, JournalError> {
+    async fn newest(&self) -> Result<u64, JournalError> {
+        Ok(*self.newest.borrow())
+    }
+
+    async fn read(&self, _: Heard, after: u64, limit: usize) -> Result<Batch, JournalError> {
         let records = self.records.lock().unwrap();
         let found = records.iter().filter(|record| record.seq > after).take(limit).cloned().collect();
         Ok(Batch { records: found, first_kept: self.first_kept, newest: *self.newest.borrow() })
@@ -160,7 +172,7 @@ async fn observer(world: &World, journal: &Arc<Memory>, code: &str, from: Begin)
     let observer = Observer {
         name: "mine".into(),
         run: "p:heard".into(),
-        hears: "turn.ended".into(),
+        hears: Heard::TurnEnded,
         deadline: Duration::from_secs(20),
         attempts: 50,
         pause: Duration::ZERO,
@@ -170,7 +182,8 @@ async fn observer(world: &World, journal: &Arc<Memory>, code: &str, from: Begin)
     Observers::start(worker, vec![observer], journal.clone(), world.recorder())
 }
 
-const ADMITS: &str = "def heard(record, host):\n    n = record['body']['n']\n    host.admit(f'turn {n} ended', key=f'turn-{n}')\n";
+const ADMITS: &str =
+    "def heard(record, host):\n    n = record['body']['n']\n    host.admit(f'turn {n} ended')\n";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn commands_are_committed_with_the_cursor_and_not_twice() {
@@ -182,9 +195,8 @@ async fn commands_are_committed_with_the_cursor_and_not_twice() {
     observers.stop().await;
     let admitted = |seq: u64| Advance::Heard {
         seq,
-        commands: vec![HostCommand::Admit {
+        wishes: vec![Wish::Admit {
             text: format!("turn {seq} ended").into(),
-            key: format!("turn-{seq}").into(),
             priority: klbr_core::event::Priority::Ambient,
         }],
     };
@@ -201,7 +213,7 @@ async fn an_observer_that_keeps_failing_is_dead_lettered_and_goes_on() {
     let log = journal.until(2).await;
     let Advance::DeadLettered { seq: 1, attempts: 50, reason } = &log[1] else { panic!("{log:?}") };
     assert!(reason.contains("ValueError: no") && reason.contains("p.py:3"), "{reason}");
-    assert_eq!(log[2], Advance::Heard { seq: 2, commands: vec![] });
+    assert_eq!(log[2], Advance::Heard { seq: 2, wishes: vec![] });
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -217,7 +229,8 @@ async fn what_is_gone_is_a_gap_and_what_is_old_is_not_replayed() {
     let _observers = observer(&world, &journal, ADMITS, Begin::Now).await;
     assert_eq!(journal.log(), [Advance::Placed { through: 9 }]);
     let made_by = Some("mine".into());
-    journal.records.lock().unwrap().push(Committed { seq: 10, body: json!({"n": 10}), made_by });
+    let own = Committed { seq: 10, at: 0, body: json!({"n": 10}), made_by };
+    journal.records.lock().unwrap().push(own);
     journal.newest.send_replace(10);
     assert_eq!(journal.until(10).await[1..], [Advance::Placed { through: 10 }], "it does not hear itself");
 }
@@ -226,7 +239,7 @@ async fn what_is_gone_is_a_gap_and_what_is_old_is_not_replayed() {
 async fn an_observer_never_speaks_as_the_operator() {
     let Some(world) = World::new() else { return };
     let journal = Memory::new(1, 1);
-    let code = "def heard(record, host):\n    host.admit('do it', key='x', priority='operator')\n";
+    let code = "def heard(record, host):\n    host.admit('do it', priority='operator')\n";
     let _observers = observer(&world, &journal, code, Begin::Seq(1)).await;
     let log = journal.until(1).await;
     assert!(

@@ -37,6 +37,23 @@ pub(crate) struct World {
     pub(crate) program: Program,
     pub(crate) changes: Arc<Mutex<Vec<Change>>>,
     pub(crate) records: Arc<Mutex<Vec<Invocation>>>,
+    pub(crate) logged: Arc<Mutex<Vec<Logged>>>,
+}
+
+/// Keeps what is told of workers.
+struct Kept {
+    changes: Arc<Mutex<Vec<Change>>>,
+    logged: Arc<Mutex<Vec<Logged>>>,
+}
+
+impl Watch for Kept {
+    fn changed(&self, _: u64, change: Change) {
+        self.changes.lock().unwrap().push(change);
+    }
+
+    fn logged(&self, _: u64, logged: Logged) {
+        self.logged.lock().unwrap().push(logged);
+    }
 }
 
 /// The bytecode of all tests is cached in one place, as a daemon's is.
@@ -58,7 +75,8 @@ impl World {
             bytecode: Some(bytecode().join("bytecode")),
             limits: Limits::default(),
         };
-        Some(World { folder, program, changes: Arc::default(), records: Arc::default() })
+        let (changes, records, logged) = (Arc::default(), Arc::default(), Arc::default());
+        Some(World { folder, program, changes, records, logged })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -87,8 +105,7 @@ impl World {
     }
 
     pub(crate) fn watch(&self) -> Arc<dyn Watch> {
-        let changes = Arc::clone(&self.changes);
-        Arc::new(move |_, change| changes.lock().unwrap().push(change))
+        Arc::new(Kept { changes: Arc::clone(&self.changes), logged: Arc::clone(&self.logged) })
     }
 
     pub(crate) fn recorder(&self) -> Arc<dyn Recorder> {

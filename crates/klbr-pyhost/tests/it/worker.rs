@@ -1,4 +1,4 @@
-//! What a healthy worker does: answers, reads of the host, records.
+//! What a healthy worker does: answers, reads of the host, records, logs, signs of life.
 
 use klbr_core::ids::Epoch;
 use std::sync::Arc;
@@ -139,4 +139,129 @@ async fn stopping_leaves_nothing_behind() {
     if let Ok(left) = left {
         assert_eq!(String::from_utf8_lossy(&left.stdout), "");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_user_code_logs_arrives_as_records_also_its_last_words() {
+    let Some(world) = World::new() else { return };
+    let code = r#"import logging, os, sys
+log = logging.getLogger("mine")
+log.info("imported")
+async def f(question):
+    if not question.waiting:
+        log.debug("not asked for")
+        log.warning("%d wait", question.waiting)
+        log.error("%d", "no number")
+        try:
+            raise ValueError("no idea")
+        except ValueError:
+            log.exception("it failed")
+        return True
+    log.critical("the end")
+    os._exit(1)
+"#;
+    let policy = world.owner(Slot::Wake, code, SECOND * 20);
+    let question = |waiting| klbr_core::policy::Question::Wake { waiting, configured: false };
+    assert_eq!(policy.decide(Epoch(1), question(0)).await, Ok(Answer::Yes(true)));
+    {
+        // The records stand in front of the answer.
+        let logged = world.logged.lock().unwrap();
+        let told: Vec<(Level, &str)> =
+            logged.iter().map(|one| (one.level, one.message.lines().next().unwrap_or_default())).collect();
+        let expected = [
+            (Level::Info, "imported"),
+            (Level::Warning, "0 wait"),
+            (Level::Error, "'%d' (TypeError: %d format: a real number is required, not str)"),
+            (Level::Error, "it failed"),
+        ];
+        assert_eq!(told, expected);
+        assert_eq!((logged[0].run.as_deref(), logged[1].run.as_deref()), (None, Some("p:f")));
+        assert_eq!((&*logged[1].logger, logged[1].line), ("mine", Some(7)));
+        assert!(logged[1].file.as_deref().is_some_and(|file| file.ends_with("p.py")), "{logged:?}");
+        assert!(logged[3].message.contains("ValueError: no idea"), "{logged:?}");
+    }
+    let policy = Arc::new(policy);
+    let asking = tokio::spawn({
+        let policy = Arc::clone(&policy);
+        async move { policy.decide(Epoch(1), question(1)).await }
+    });
+    let last = || world.logged.lock().unwrap().iter().find(|one| one.level == Level::Critical).cloned();
+    assert_eq!(&*observed(last).await.message, "the end");
+    asking.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flood_of_records_is_counted_and_harms_nobody() {
+    let Some(world) = World::new() else { return };
+    let code = r#"import logging, threading
+def flood():
+    while True:
+        logging.warning("x" * 100_000)
+threading.Thread(target=flood, daemon=True).start()
+async def f(question):
+    return True
+"#;
+    let policy = world.owner(Slot::Wake, code, SECOND * 20);
+    for _ in 0..20 {
+        assert_eq!(policy.decide(Epoch(1), wake()).await, Ok(Answer::Yes(true)));
+    }
+    let counted = || world.logged.lock().unwrap().iter().find(|one| one.left_out > 0).cloned();
+    let record = observed(counted).await;
+    assert_eq!(record.message.len(), 4096);
+    assert!(world.logged.lock().unwrap().len() < 1000);
+}
+
+/// A worker that is asked for a sign of life whenever it is idle for a moment.
+fn felt_for(world: &World, code: &str) -> HookPolicy {
+    world.owner_with(Slot::Wake, code, SECOND * 20, |spec| {
+        spec.patience.heartbeat = Duration::from_millis(30);
+        spec.patience.silence = Duration::from_millis(250);
+    })
+}
+
+async fn is_replaced(world: &World, policy: &HookPolicy) {
+    let Change::Died { pid, reason, .. } = world.until(|change| matches!(change, Change::Died { .. })).await
+    else {
+        unreachable!()
+    };
+    assert!(reason.contains("did not answer its heartbeat within 250ms"), "{reason}");
+    assert!(!lives(pid));
+    let question = klbr_core::policy::Question::Wake { waiting: 0, configured: false };
+    assert_eq!(policy.decide(Epoch(1), question).await, Ok(Answer::Yes(true)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_is_stuck_without_a_call_is_replaced() {
+    let Some(world) = World::new() else { return };
+    let code = r#"import asyncio, time
+async def f(question):
+    if question.waiting:
+        # It answers, and then holds the thread on which calls run for ever.
+        asyncio.get_running_loop().call_later(0.01, time.sleep, 1000)
+    return True
+"#;
+    let policy = felt_for(&world, code);
+    assert_eq!(policy.decide(Epoch(1), wake()).await, Ok(Answer::Yes(true)));
+    is_replaced(&world, &policy).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_is_stopped_without_a_call_is_replaced() {
+    let Some(world) = World::new() else { return };
+    let policy = felt_for(&world, "def f(question):\n    return True\n");
+    let pid = rustix::process::Pid::from_raw(ready(&policy).await.pid as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    is_replaced(&world, &policy).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_is_busy_with_a_call_is_left_alone() {
+    let Some(world) = World::new() else { return };
+    let code = "import time\ndef f(question):\n    time.sleep(1)\n    return True\n";
+    let policy = felt_for(&world, code);
+    let pid = ready(&policy).await.pid;
+    for _ in 0..2 {
+        assert_eq!(policy.decide(Epoch(1), wake()).await, Ok(Answer::Yes(true)));
+    }
+    assert_eq!(ready(&policy).await.pid, pid);
 }

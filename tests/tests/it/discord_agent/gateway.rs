@@ -1,10 +1,11 @@
 //! What survives the gateway's connections and processes (B-DIS-10).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use klbr_core::testkit::MemoryStore;
 use klbr_discord::{Fatal, RunError};
-use klbr_tests::discord_double::{Answer, CutHow, Say, What};
+use klbr_tests::discord_double::{Answer, Command, CutHow, NewThread, Say, Snowflake, What};
 use serde_json::json;
 use tokio::time::timeout;
 
@@ -120,6 +121,24 @@ async fn b_dis_10_what_was_missed_is_fetched_after_the_cursor_once() {
 }
 
 #[tokio::test]
+async fn b_dis_10_the_first_words_ever_said_in_a_channel_are_not_missed() {
+    let scene = Scene::new().await;
+    let store = MemoryStore::new();
+    let life = Life::begin(&scene, &store, []).await;
+    life.is_listening(&scene).await;
+    // Nothing was ever said there. A thread is told after the guild that the channel was told with.
+    let (channel, owner) = (scene.channel, Some(scene.person));
+    let plans = Command::Thread(NewThread { channel, name: "plans".to_owned(), message: None, owner });
+    let thread: Snowflake = scene.control().command(&plans).await.unwrap();
+    life.hears(&format!("thread:{thread}")).await;
+    life.stop().await;
+    scene.control().expire().await.unwrap();
+    let missed = scene.say("is anyone there?").await;
+    let life = Life::begin(&scene, &store, []).await;
+    life.hears(&format!("msg:{missed}")).await;
+}
+
+#[tokio::test]
 async fn b_dis_10_a_gap_within_one_process_is_filled_too() {
     let scene = Scene::new().await;
     let life = Life::begin(&scene, &MemoryStore::new(), []).await;
@@ -190,8 +209,70 @@ async fn b_dis_10_a_session_whose_resumes_come_to_nothing_is_followed_by_another
     scene.control().cut(CutHow::Cut).await.unwrap();
     let during = scene.say("during").await;
     life.hears(&format!("msg:{during}")).await;
-    let summary = scene.control().summary().await.unwrap();
-    assert_eq!((summary.identified, summary.resumed), (2, 0));
+    identified(&scene, 2).await;
+    assert_eq!(scene.control().summary().await.unwrap().resumed, 0);
+}
+
+#[tokio::test]
+async fn b_dis_10_each_shard_hears_its_guilds_and_resumes_its_own_session() {
+    let scene = Scene::new().await;
+    scene.control().set(json!({"shards": 2})).await.unwrap();
+    let of_shard = |guild: Snowflake| (guild.0 >> 22) % 2;
+    let mut channels = vec![(of_shard(scene.guild), scene.channel)];
+    // Which shard a guild belongs to is in its id, and that is given out by the clock.
+    while channels.iter().all(|(shard, _)| *shard == channels[0].0) {
+        let guild = scene.control().guild("another", &[scene.person]).await.unwrap();
+        channels.push((of_shard(guild), scene.control().channel(guild, "general").await.unwrap()));
+    }
+    let direct = scene.control().direct(scene.person).await.unwrap();
+    let places = [channels[0].1, channels[channels.len() - 1].1, direct];
+    let store = MemoryStore::new();
+    let life = Life::begin(&scene, &store, []).await;
+    let mut said = 0;
+    identified(&scene, 2).await;
+    hears_in_each(&scene, &life, places, &mut said).await;
+    scene.control().cut(CutHow::Cut).await.unwrap();
+    resumed(&scene, 2).await;
+    hears_in_each(&scene, &life, places, &mut said).await;
+    life.stop().await;
+    let life = Life::begin(&scene, &store, []).await;
+    resumed(&scene, 4).await;
+    hears_in_each(&scene, &life, places, &mut said).await;
+    life.stop().await;
+    let begun = |what: &What| match what {
+        What::Identified { shard, too_soon, .. } => Some((*shard, *too_soon)),
+        _ => None,
+    };
+    let gateway = scene.control().gateway().await.unwrap();
+    let sessions: BTreeSet<_> = gateway.iter().filter_map(|noted| begun(&noted.what)).collect();
+    assert_eq!(sessions, BTreeSet::from([([0, 2], false), ([1, 2], false)]), "one session each, in time");
+
+    // Another number of shards divides the guilds anew: no session of before is worth anything.
+    scene.control().set(json!({"shards": 1})).await.unwrap();
+    let life = Life::begin(&scene, &store, []).await;
+    identified(&scene, 3).await;
+    hears_in_each(&scene, &life, places, &mut said).await;
+    assert_eq!(life.admitted().await.len(), said);
+    assert_eq!(scene.control().summary().await.unwrap().resumed, 4);
+}
+
+/// Waits for so many sessions that began.
+async fn identified(scene: &Scene, times: u64) {
+    let wait = async {
+        while scene.control().summary().await.unwrap().identified < times {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(WATCHDOG, wait).await.expect("it identifies");
+}
+
+/// Says something in each place, and waits until it is heard.
+async fn hears_in_each(scene: &Scene, life: &Life, places: [Snowflake; 3], said: &mut usize) {
+    for place in places {
+        let message = scene.control().say(scene.person, place, "here").await.unwrap();
+        life.hears(&format!("msg:{message}")).await;
+        *said += 1;
+    }
 }
 
 #[tokio::test]

@@ -50,6 +50,8 @@ impl Driver {
                 }
                 Request::Observers(reply) => drop(reply.send(self.agent.observers().clone())),
                 Request::Soul(reply) => drop(reply.send(self.agent.soul())),
+                Request::Epochs(reply) => drop(reply.send(self.agent.epochs())),
+                Request::Asked(reply) => drop(reply.send(self.agent.take_asked())),
                 Request::ModelFound { model, context_tokens, reply } => {
                     // Also for the agent that is restored after the store has failed.
                     Arc::make_mut(&mut self.ports.config).model_found(&model, context_tokens);
