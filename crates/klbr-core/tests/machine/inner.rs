@@ -5,6 +5,7 @@ use std::time::Duration;
 use expect_test::expect;
 use klbr_core::action::{Class, FailureKind, Outcome, Resource, Role};
 use klbr_core::config::{Config, Toolset};
+use klbr_core::context::{self, Content, Read};
 use klbr_core::event::{Control, Priority};
 use klbr_core::ids::ActionId;
 use klbr_core::input::{Command, Input};
@@ -677,6 +678,41 @@ fn what_cannot_be_called_is_answered_with_why() {
               → answer not_run "Not run: 4 calls are as many as one action may make."
         "#]],
     );
+}
+
+#[test]
+fn a_file_that_a_cell_has_read_is_known_and_no_result_names_that() {
+    // What was told to code stands in no request: it is no ground for a stub, and a ground for a change.
+    let mut s = begun(cells);
+    let read = |text: &str| {
+        let content = Content::of(text.as_bytes());
+        let (path, file) = ("a".to_owned(), "/p/a".to_owned());
+        Outcome::answered(context::Answer::Read(Read { path, file, content, offset: None, limit: None }))
+    };
+    s.operator("go");
+    s.says("", &[("cell", "{}")]);
+    s.calls("look", "{}");
+    s.settle_inner(read("one\ntwo\n"));
+    assert!(s.log.contains(r#"answer 1.1.1.1 confirmed "1: one\n2: two""#), "{}", s.log);
+    s.calls("process", "{}");
+    let seen = s.out.iter().rev().find_map(|command| match command {
+        Command::Act { attempt, .. } => Some(attempt.seen.clone()),
+        _ => None,
+    });
+    let hash = |text: &str| Some(Content::of(text.as_bytes()).hash());
+    let seen = seen.expect("an attempt is out");
+    assert!(seen.check_change("/p/a", hash("one\ntwo\n")).is_ok());
+    assert!(seen.check_change("/p/a", hash("other")).is_err());
+    s.settle_inner(Outcome::confirmed("made"));
+    s.settle_cell(Outcome::confirmed("done"));
+    s.says("", &[("look", "{}")]);
+    s.settle(read("one\ntwo\n"));
+    let request = s.out.iter().rev().find_map(|command| match command {
+        Command::Sample { request, .. } => request.messages.last().cloned(),
+        _ => None,
+    });
+    let Some(Message::Tool { text, .. }) = request else { panic!("no result") };
+    assert!(text.ends_with("1: one\n2: two"), "{text}");
 }
 
 #[test]

@@ -41,9 +41,10 @@ def _count(slot: str, value: Any) -> Any:
 
 
 def _events(slot: str, value: Any) -> Any:
-    events = [one.event if isinstance(one, Candidate) else one for one in value] if isinstance(value, (list, tuple)) else None
-    if events is not None and all(isinstance(one, int) and not isinstance(one, bool) for one in events):
-        return events
+    if isinstance(value, (list, tuple)):
+        events = [one.event if isinstance(one, Candidate) else one for one in value]
+        if all(isinstance(one, int) and not isinstance(one, bool) for one in events):
+            return events
     raise _wrong(slot, "a list of the events' ids, or of the candidates", value)
 
 
