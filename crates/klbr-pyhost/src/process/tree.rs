@@ -71,14 +71,18 @@ mod linux {
     /// How long the killed may take to be gone: what hangs in the kernel longer is the kernel's.
     const PATIENCE: Duration = Duration::from_secs(2);
 
+    /// How long a process may take to become another program: until then it shows no environment.
+    const TURNING: Duration = Duration::from_millis(100);
+
     pub(super) fn kill_all(mark: &[u8], root: Pid, reach: Reach) -> usize {
         let mut killed: HashSet<Pid> = HashSet::new();
-        let until = Instant::now() + PATIENCE;
+        let begun = Instant::now();
         loop {
             // What is being killed may have started something in its last moment: the last pass finds nothing.
-            let mut alive = marked(mark);
+            let Found { mut alive, is_clear } = marked(mark);
             alive.retain(|pid| reach == Reach::Everything || *pid != root);
-            if alive.is_empty() || Instant::now() >= until {
+            let is_over = alive.is_empty() && (is_clear || begun.elapsed() >= TURNING);
+            if is_over || begun.elapsed() >= PATIENCE {
                 return killed.len();
             }
             for pid in alive {
@@ -89,24 +93,49 @@ mod linux {
         }
     }
 
-    /// The living processes that carry the mark.
-    fn marked(mark: &[u8]) -> Vec<Pid> {
-        let own = rustix::process::getpid();
-        let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-        entries
-            .flatten()
-            .filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
-            .filter(|pid| *pid != own && is_marked(*pid, mark))
-            .collect()
+    struct Found {
+        /// The living processes that carry the mark.
+        alive: Vec<Pid>,
+        /// Whether every other one is known to carry none.
+        is_clear: bool,
     }
 
-    fn is_marked(pid: Pid, mark: &[u8]) -> bool {
-        // The dead have no environment any more.
-        let path = format!("/proc/{}/environ", pid.as_raw_nonzero());
-        let Ok(environment) = fs::read(path) else { return false };
+    fn marked(mark: &[u8]) -> Found {
+        let own = rustix::process::getpid();
+        let mut found = Found { alive: Vec::new(), is_clear: true };
+        let Ok(entries) = fs::read_dir("/proc") else { return found };
+        let pids =
+            entries.flatten().filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
+        for pid in pids.filter(|pid| *pid != own) {
+            // The dead have no environment any more; of another user's processes none is shown.
+            let path = format!("/proc/{}/environ", pid.as_raw_nonzero());
+            let Ok(environment) = fs::read(path) else { continue };
+            if carries(&environment, mark) {
+                found.alive.push(pid);
+            } else if environment.is_empty() {
+                found.is_clear &= !is_turning(pid);
+            }
+        }
+        found
+    }
+
+    fn carries(environment: &[u8], mark: &[u8]) -> bool {
         environment.split(|byte| *byte == 0).any(|variable| {
             variable.strip_prefix(MARKER.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")) == Some(mark)
         })
+    }
+
+    /// Whether a process is about to become another program: whoever started it has gone on already, and where its
+    /// environment will end is not known yet.
+    fn is_turning(pid: Pid) -> bool {
+        const KERNEL_THREAD: u64 = 0x0020_0000;
+        let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+        let Some((_, fields)) = stat.rsplit_once(") ") else { return false };
+        let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
+        // The third field of the line is the first here: state, flags, the end of the environment.
+        let [Some(state), Some(flags), Some(end)] = [0, 6, 48].map(|at| fields.get(at)) else { return false };
+        let is_thread = flags.parse::<u64>().is_ok_and(|flags| flags & KERNEL_THREAD != 0);
+        !matches!(*state, "Z" | "X") && !is_thread && *end == "0"
     }
 
     pub(super) fn has_children(root: Pid) -> bool {
