@@ -11,6 +11,7 @@ mod deciding;
 mod discord;
 mod interrupt;
 mod life;
+mod python;
 mod rig;
 mod tree;
 
@@ -58,6 +59,8 @@ pub enum Row {
     Restart,
     /// The growth of the database.
     Growth,
+    /// Hooks and cells in Python.
+    Python,
     /// Messages on Discord: one, and many at once.
     Discord,
     /// 10,000 messages on Discord within a minute.
@@ -66,7 +69,7 @@ pub enum Row {
 
 impl Row {
     /// Every row that takes no longer than it must.
-    pub const ALL: [Row; 9] = [
+    pub const ALL: [Row; 10] = [
         Row::Interrupt,
         Row::Tree,
         Row::Wake,
@@ -75,6 +78,7 @@ impl Row {
         Row::Rss,
         Row::Restart,
         Row::Growth,
+        Row::Python,
         Row::Discord,
     ];
 
@@ -92,6 +96,7 @@ impl Row {
             Row::Rss => "rss",
             Row::Restart => "restart",
             Row::Growth => "growth",
+            Row::Python => "python",
             Row::Discord => "discord",
             Row::Burst => "burst",
         }
@@ -206,6 +211,9 @@ pub enum BenchError {
     /// The daemon could not be asked.
     #[error(transparent)]
     Api(#[from] ApiError),
+    /// No agent with hooks could be had.
+    #[error(transparent)]
+    Hooks(#[from] crate::hooks::HomeError),
     /// The system refused.
     #[error(transparent)]
     System(#[from] std::io::Error),
@@ -303,6 +311,7 @@ impl Plan {
             Row::Rss => life::memory(self).await,
             Row::Restart => life::restart(self).await,
             Row::Growth => life::growth(self).await,
+            Row::Python => python::measure(self).await,
             Row::Discord => discord::measure(self).await,
             Row::Burst => discord::burst(self).await,
         }

@@ -8,6 +8,7 @@
 //! - [`daemon`]: the daemon as a process, and its client.
 //! - [`discord_double`]: a small strict Discord as a process (`discord-double`), and the client of its control.
 //! - [`fake_model`]: a scripted model server as a process (`fake-model`), and the client of its control.
+//! - [`hooks`]: policy in Python with a live agent around it, failing in every way (`hook-trials`, `cut-wire`).
 //! - [`http`]: the client that the proofs ask with.
 //! - [`llama`]: a real llama.cpp server, where there is what starts one.
 //! - [`prefix`]: whether a request extends the one before it, byte for byte.
@@ -27,6 +28,7 @@ pub mod crash;
 pub mod daemon;
 pub mod discord_double;
 pub mod fake_model;
+pub mod hooks;
 pub mod http;
 pub mod llama;
 pub mod prefix;

@@ -16,6 +16,10 @@ mod crash;
 mod discord;
 #[path = "it/discord_agent.rs"]
 mod discord_agent;
+#[path = "it/epochs.rs"]
+mod epochs;
+#[path = "it/hooks.rs"]
+mod hooks;
 #[path = "it/needle.rs"]
 mod needle;
 #[path = "it/operator.rs"]
