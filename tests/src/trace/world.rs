@@ -141,7 +141,8 @@ impl<'t> World<'t> {
                 Command::Acknowledge { .. }
                 | Command::DropSampling { .. }
                 | Command::Cancel { .. }
-                | Command::Activate { .. } => {
+                | Command::Activate { .. }
+                | Command::Answer { .. } => {
                     continue;
                 }
                 Command::Reconcile { .. } | Command::Decide { .. } => {
