@@ -28,6 +28,8 @@ pub struct Outcome {
     pub admitted: u64,
     /// Turns ended.
     pub turns: u64,
+    /// Calls that cells made.
+    pub inner: u64,
 }
 
 impl std::ops::Add for Outcome {
@@ -40,6 +42,7 @@ impl std::ops::Add for Outcome {
             crashes: self.crashes + other.crashes,
             admitted: self.admitted + other.admitted,
             turns: self.turns + other.turns,
+            inner: self.inner + other.inner,
         }
     }
 }
@@ -92,13 +95,14 @@ pub fn run_many(seeds: std::ops::Range<u64>) -> Result<String, Box<Violation>> {
     }
     Ok(format!(
         "simulator: {count} seeds, 0 violations in {:.1} s: {} records, {} requests, {} crashes, {} events admitted, \
-         {} turns",
+         {} turns, {} calls of cells",
         begun.elapsed().as_secs_f64(),
         total.records,
         total.requests,
         total.crashes,
         total.admitted,
-        total.turns
+        total.turns,
+        total.inner
     ))
 }
 

@@ -108,6 +108,9 @@ pub enum Record {
         system: Arc<str>,
         /// The tool list, a JSON array.
         tools: Arc<str>,
+        /// The actions that it tells of as functions of cells, by name.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        functions: Vec<Arc<str>>,
         /// What it says of the things that may change later; empty in histories that did not record it.
         #[serde(default)]
         facts: Box<Facts>,

@@ -90,25 +90,58 @@ pub(super) fn report(choice: u64, newest: Seq, now: Timestamp) -> Observed {
 /// A model that does what it should: says something where it is asked to, then waits.
 pub(super) fn tame_reply(request: &Request) -> Sampled {
     let answered = matches!(request.messages.last(), Some(klbr_core::model::Message::Tool { .. }));
+    // It calls what it is offered: where cells alone speak, it has nothing to say.
+    let speaks = request.tools.contains("local_send");
     let call = |name: &str, arguments: &str| RawCall {
         id: None,
         name: name.to_owned(),
         arguments: arguments.to_owned(),
     };
     let wait = call("wait_and_continue", r#"{"duration":"10m"}"#);
-    let calls = match answered {
-        true => vec![wait],
-        false => {
+    let calls = match speaks && !answered {
+        false => vec![wait],
+        true => {
             vec![call("local_send", r#"{"content":"yes"}"#), call("chat_send", r#"{"content":"yes"}"#), wait]
         }
     };
     Sampled { text: "summary".to_owned(), calls, finish: Finish::ToolCalls, ..Sampled::default() }
 }
 
+/// What a cell does next.
+pub(super) enum Line {
+    /// It calls an action.
+    Calls(&'static str, &'static str),
+    /// It ends with a wait.
+    Waits(&'static str),
+    /// It ends.
+    Ends,
+}
+
+/// The next line of a cell that may do anything.
+pub(super) fn line(choice: u64) -> Line {
+    match choice % 24 {
+        0..3 => Line::Calls("chat_send", r#"{"content":"from a cell"}"#),
+        3..5 => Line::Calls("local_send", r#"{"content":"from a cell"}"#),
+        5..7 => Line::Calls("process", r#"{"command":"make"}"#),
+        7 => Line::Calls("change", r#"{"path":"a"}"#),
+        8 => Line::Calls("look", r#"{"path":"a"}"#),
+        9 => Line::Calls("list", r#"{"path":"b","all":true}"#),
+        10 => Line::Calls("chat_mark", r#"{"item_id":"3","status":"ignored"}"#),
+        11 => Line::Calls("absent", "{}"),
+        12 => Line::Calls("no_such_action", "{}"),
+        13 => Line::Calls("cell", "{}"),
+        14 => Line::Calls("wait_and_continue", r#"{"seconds":5}"#),
+        15 => Line::Calls("look", "[1]"),
+        16 => Line::Waits(r#"{"seconds":0}"#),
+        17..19 => Line::Waits(r#"{"seconds":300,"reason":"as the cell says"}"#),
+        _ => Line::Ends,
+    }
+}
+
 pub(super) fn wild_reply(rng: &mut Rng) -> Sampled {
     let mut calls = Vec::new();
     for _ in 0..rng.usize(0..5) {
-        let (name, arguments) = match rng.u8(0..19) {
+        let (name, arguments) = match rng.u8(0..30) {
             0 | 1 => ("local_send", r#"{"content":"hello"}"#.to_owned()),
             2 | 3 => ("chat_send", r#"{"content":"hello there"}"#.to_owned()),
             4 => ("look", r#"{"path":"a"}"#.to_owned()),
@@ -123,6 +156,7 @@ pub(super) fn wild_reply(rng: &mut Rng) -> Sampled {
             9 => ("wait_and_continue", r#"{"seconds":0}"#.to_owned()),
             10 => ("wait_and_continue", r#"{"timeout_ms":200}"#.to_owned()),
             11 => ("local_send", String::new()),
+            19..30 => ("cell", "{}".to_owned()),
             12 => ("chat_mark", format!(r#"{{"item_id":"{}","status":"ignored"}}"#, rng.u8(0..60))),
             _ => ("wait_and_continue", format!(r#"{{"seconds":{}}}"#, rng.u32(1..900))),
         };

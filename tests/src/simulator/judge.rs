@@ -24,10 +24,16 @@ pub(super) struct Judge {
     attempted: BTreeMap<ActionId, u32>,
     settled: BTreeSet<ActionId>,
     performed: BTreeMap<ActionId, u32>,
+    /// The calls that each action has made and not heard of.
+    inside: BTreeMap<ActionId, BTreeSet<ActionId>>,
+    /// Actions whose call is answered before their end.
+    open: BTreeSet<ActionId>,
     results: BTreeSet<u64>,
     generation: Generation,
     lanes: BTreeMap<Arc<str>, (Generation, Request)>,
     turns: u64,
+    /// Calls that cells made.
+    inner: u64,
     /// The epoch that each turn's actions were judged under.
     judged_under: BTreeMap<TurnId, Epoch>,
     /// The lines of each content that a file had, by what a bracket shows of its hash.
@@ -37,6 +43,10 @@ pub(super) struct Judge {
 impl Judge {
     pub(super) fn turns(&self) -> u64 {
         self.turns
+    }
+
+    pub(super) fn inner(&self) -> u64 {
+        self.inner
     }
 
     /// Looks at what has just become durable.
@@ -63,6 +73,24 @@ impl Judge {
                 }
                 None
             }
+            Record::Called { action, .. } => {
+                let caller = action.outer();
+                if !action.is_inner()
+                    || !self.attempted.contains_key(&caller)
+                    || self.settled.contains(&caller)
+                {
+                    return Err(format!("{action} was called by what does not run"));
+                }
+                if !self.inside.entry(caller).or_default().insert(*action) {
+                    return Err(format!("{action} was called twice"));
+                }
+                self.inner += 1;
+                None
+            }
+            Record::Yielded { action, .. } | Record::Ended { action, .. } => {
+                self.has_let_go(*action)?;
+                None
+            }
             Record::Attempted { action, number } => {
                 self.attempted.insert(*action, *number);
                 None
@@ -71,6 +99,8 @@ impl Judge {
                 if !self.settled.insert(*action) {
                     return Err(format!("{action} was settled twice"));
                 }
+                self.has_let_go(*action)?;
+                self.inside.entry(action.outer()).or_default().remove(action);
                 if delivered.as_ref().is_some_and(|said| said.arguments.contains(CANARY)) {
                     return Err(format!("{action} delivered scratch"));
                 }
@@ -80,6 +110,9 @@ impl Judge {
                 if self.settled.contains(action) {
                     return Err(format!("{action} was answered after it was settled"));
                 }
+                self.has_let_go(*action)?;
+                self.inside.entry(action.outer()).or_default().remove(action);
+                self.open.insert(*action);
                 Some(result)
             }
             Record::Receipt { action, .. } => {
@@ -105,12 +138,27 @@ impl Judge {
             }
             _ => None,
         };
+        let is_inner = match record {
+            Record::Held { action, .. }
+            | Record::Settled { action, .. }
+            | Record::Detached { action, .. } => action.is_inner(),
+            _ => false,
+        };
         match result {
-            Some(result) if !self.results.insert(result.id) => {
+            Some(result) if is_inner != (result.id == 0) => {
+                Err(format!("result {} belongs to a call of a cell, or should", result.id))
+            }
+            Some(result) if !is_inner && !self.results.insert(result.id) => {
                 Err(format!("result {} has two owners", result.id))
             }
             _ => Ok(()),
         }
+    }
+
+    /// An action comes to its end after everything that it has called (`C-EFF-2`).
+    fn has_let_go(&self, action: ActionId) -> Result<(), String> {
+        let first = self.inside.get(&action).filter(|_| !action.is_inner()).and_then(|open| open.first());
+        first.map_or(Ok(()), |open| Err(format!("{action} ended before {open}, which it called")))
     }
 
     /// Looks at what is about to be done.
@@ -144,6 +192,15 @@ impl Judge {
                     Err(format!("{} is judged under {epoch}, its turn began under {before}", review.action))
                 }
                 Some(_) | None => Ok(()),
+            },
+            Command::Answer { answered, .. } => match (answered.action, &answered.end) {
+                (Some(action), Some(_)) if !self.settled.contains(&action) => {
+                    Err(format!("the caller of {action} is told its end before that is recorded"))
+                }
+                (Some(action), None) if !self.open.contains(&action) => {
+                    Err(format!("the caller of {action} is told that it is open, and it is not"))
+                }
+                (Some(_) | None, _) => Ok(()),
             },
             Command::Decide { .. }
             | Command::Activate { .. }

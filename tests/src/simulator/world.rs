@@ -10,7 +10,7 @@ use klbr_core::action::{
 };
 use klbr_core::agent::{Agent, wait_tool};
 use klbr_core::attention::mark_tool;
-use klbr_core::config::{ChannelSettings, Config};
+use klbr_core::config::{ChannelSettings, Config, Toolset};
 use klbr_core::context;
 use klbr_core::context::prefix::Facts;
 use klbr_core::event::{Body, Conversation, NewEvent, Priority};
@@ -22,7 +22,7 @@ use klbr_core::record::Stamped;
 use klbr_core::time::Timestamp;
 
 use super::Outcome;
-use super::actors::{control, outside, report, tame_reply, wild_reply};
+use super::actors::{Line, control, line, outside, report, tame_reply, wild_reply};
 use super::judge::Judge;
 use super::plan::{Op, Plan};
 
@@ -41,6 +41,8 @@ pub(super) struct World {
     out: Vec<Command>,
     superseded: Vec<Command>,
     tickets: BTreeSet<u64>,
+    /// Calls of cells that are not answered.
+    asked: BTreeSet<u64>,
     last_ticket: u64,
     crash: Crash,
     fail_commit: bool,
@@ -77,6 +79,7 @@ impl World {
             out: Vec::new(),
             superseded: Vec::new(),
             tickets: BTreeSet::new(),
+            asked: BTreeSet::new(),
             last_ticket: 0,
             crash: Crash::No,
             fail_commit: false,
@@ -235,6 +238,11 @@ impl World {
                 self.outcome.admitted += 1;
                 self.judge.acknowledged(event)?;
             }
+            Command::Answer { ticket, .. } => {
+                if !self.asked.remove(&ticket) {
+                    return Err(format!("the call {ticket} was answered twice"));
+                }
+            }
             Command::DropSampling { fence } => supersede(self, fence),
             Command::Cancel { fence, .. } => supersede(self, fence),
             Command::Activate { .. } => {}
@@ -266,6 +274,7 @@ impl World {
         }
         self.superseded.clear();
         self.tickets.clear();
+        self.asked.clear();
         let usable: Vec<&(usize, Vec<u8>)> = self.checkpoints.iter().collect();
         let from = usable.get(choice as usize % (usable.len() + 1));
         let (checkpoint, skip) = from.map_or((None, 0), |(seq, bytes)| (Some(bytes.as_slice()), *seq));
@@ -287,8 +296,12 @@ impl World {
                 continue;
             }
             if self.agent.is_between_turns() && self.is_calm(round) {
+                if let Some(ticket) = self.asked.first() {
+                    return Err(format!("the call {ticket} was never answered"));
+                }
                 self.outcome.records = self.kept.len() as u64;
                 self.outcome.turns = self.judge.turns();
+                self.outcome.inner = self.judge.inner();
                 return self.judge.end(&self.agent.status());
             }
             self.now = match self.agent.next_deadline() {
@@ -317,6 +330,9 @@ impl World {
                 Input::Loaded { fence, bodies, facts: Box::new(self.facts.clone()) }
             }
             Command::Sample { fence, request } => self.sampled(fence, &request, choice),
+            Command::Act { fence, attempt } if &*attempt.name == "cell" && !self.tame => {
+                self.cell(fence, attempt, choice)?
+            }
             Command::Act { fence, attempt } => self.acted(fence, &attempt, choice)?,
             Command::Deliver { fence, delivery } => self.delivered(fence, &delivery, choice)?,
             Command::Reconcile { fence, attempt, .. } => {
@@ -336,6 +352,7 @@ impl World {
                 elapsed: Duration::from_millis(3),
             },
             Command::Acknowledge { .. }
+            | Command::Answer { .. }
             | Command::DropSampling { .. }
             | Command::Cancel { .. }
             | Command::Activate { .. } => {
@@ -343,6 +360,25 @@ impl World {
             }
         };
         self.handle(input)
+    }
+
+    /// A cell goes on by a line. What it has called is answered whether it goes on or not.
+    fn cell(&mut self, fence: Fence, attempt: Attempt, choice: u64) -> Result<Input, String> {
+        match line(choice / 5) {
+            Line::Calls(name, arguments) => {
+                self.last_ticket += 1;
+                let (ticket, caller) = (self.last_ticket, attempt.action);
+                self.asked.insert(ticket);
+                self.out.push(Command::Act { fence, attempt });
+                Ok(Input::Called { ticket, fence, caller, name: name.into(), arguments: arguments.into() })
+            }
+            Line::Waits(arguments) => {
+                self.judge.performed(attempt.action, &attempt.name)?;
+                let outcome = End::waits("as far as the cell came", arguments);
+                Ok(Input::Settled { fence, action: attempt.action, outcome })
+            }
+            Line::Ends => self.acted(fence, &attempt, choice),
+        }
     }
 
     fn acted(&mut self, fence: Fence, attempt: &Attempt, choice: u64) -> Result<Input, String> {
@@ -472,7 +508,7 @@ fn fence_of(command: &Command) -> Option<Fence> {
         | Command::Reconcile { fence, .. }
         | Command::Cancel { fence, .. }
         | Command::Decide { fence, .. } => Some(*fence),
-        Command::Acknowledge { .. } | Command::Activate { .. } => None,
+        Command::Acknowledge { .. } | Command::Answer { .. } | Command::Activate { .. } => None,
     }
 }
 
@@ -480,6 +516,13 @@ fn config(rng: &mut Rng) -> Config {
     let mut config = Config::new("sim".parse().expect("a name"), "model");
     config.context_tokens = [3_000, 8_000, 32_000][rng.usize(0..3)];
     config.limits.steps = rng.u32(3..12);
+    config.limits.parallel = rng.usize(1..5);
+    config.limits.inner_calls = rng.u32(2..20);
+    config.toolset = [Toolset::Both, Toolset::Both, Toolset::Python, Toolset::Tools][rng.usize(0..4)];
+    if config.toolset != Toolset::Tools {
+        // What the prompt tells of cells has to fit too.
+        config.context_tokens += 3_000;
+    }
     let spec = |name: &str, role, class, cancellable, resource| ActionSpec {
         tool: ToolDefinition {
             name: name.to_owned(),
@@ -503,6 +546,7 @@ fn config(rng: &mut Rng) -> Config {
         spec("change", Role::Ordinary, Class::Reversible, false, path()),
         spec("process", Role::Ordinary, Class::Irreversible, true, Resource::None),
         spec("list", Role::Ordinary, Class::Pure, true, Resource::None),
+        spec("cell", Role::Cell, Class::Irreversible, true, Resource::Named("bench".into())),
         spec("absent", Role::Ordinary, Class::Irreversible, true, Resource::None),
     ];
     config.unavailable.insert("absent".into(), "not now".into());

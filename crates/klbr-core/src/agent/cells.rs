@@ -1,12 +1,23 @@
 //! What the model is told of cells: how one is written, and how the actions read as functions there.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::action::{ActionSpec, Role};
 use crate::config::Config;
 use crate::config::toolset::function_name;
+
+/// The names of the actions that cells can call, in order; none where no cell runs.
+pub(super) fn functions(config: &Config) -> Vec<Arc<str>> {
+    if !config.has_cells() {
+        return Vec::new();
+    }
+    let mut names: Vec<Arc<str>> = config.functions().map(|spec| spec.name().into()).collect();
+    names.sort_unstable();
+    names
+}
 
 /// How actions are called from cells; nothing where no cell runs.
 pub(super) fn guide(config: &Config) -> String {

@@ -37,13 +37,14 @@ impl Agent {
             cause,
             system,
             tools: tool_list(&self.config).into(),
+            functions: cells::functions(&self.config),
             facts: Box::new(Facts { date: String::new(), ..facts.clone() }),
         });
         self.live.tools_changed = false;
     }
 
-    /// Finds out whether this process has other actions than the prefix in force offers. Descriptions alone
-    /// break nothing: the old bytes are sent until something else does.
+    /// Finds out whether this process has other actions than the prefix in force offers, as tools or in cells.
+    /// Descriptions alone break nothing: the old bytes are sent until something else does.
     pub(super) fn check_tools(&mut self) {
         if self.state.prefix.due().is_some() {
             return;
@@ -55,7 +56,7 @@ impl Agent {
         let mut registered: Vec<String> = self.config.tools().map(|spec| names(&spec.tool)).collect();
         offered.sort_unstable();
         registered.sort_unstable();
-        if offered != registered {
+        if offered != registered || self.state.transcript.functions != cells::functions(&self.config) {
             self.live.tools_changed = true;
         }
     }

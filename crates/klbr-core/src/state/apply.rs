@@ -109,11 +109,12 @@ impl State {
                     self.inbox.remove(*event).ok_or("the event does not wait")?;
                 }
             }
-            Record::PrefixMade { cause, system, tools, facts, .. } => {
+            Record::PrefixMade { cause, system, tools, functions, facts, .. } => {
                 self.prefix.renew(*cause);
                 self.prefix.made(facts);
                 self.transcript.system = system.clone();
                 self.transcript.tools = tools.clone();
+                self.transcript.functions.clone_from(functions);
             }
             Record::SoulChanged { epoch, text } => {
                 self.epoch = *epoch;

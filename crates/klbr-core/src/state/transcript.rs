@@ -14,6 +14,9 @@ use crate::model::{Message, Usage};
 pub(crate) struct Transcript {
     pub(crate) system: Arc<str>,
     pub(crate) tools: Arc<str>,
+    /// The actions that the system prompt tells of as functions of cells.
+    #[serde(default)]
+    pub(crate) functions: Vec<Arc<str>>,
     /// The model of the last turn, whose cache the transcript is warm in.
     pub(crate) model: Option<Arc<str>>,
     /// The effort of the last turn, which a template may write in front of everything.

@@ -116,6 +116,7 @@ pub(super) async fn repeated_texts_come_back_exactly(store: &dyn Store) {
             cause: BreakCause::First,
             system: text.as_str().into(),
             tools: "[]".into(),
+            functions: Vec::new(),
             facts: Box::default(),
         });
         let events = [1, 2, 3].map(|n| ada.admit("discord", "c1", "Grace", &format!("{n} {said}")));
