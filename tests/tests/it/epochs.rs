@@ -310,6 +310,7 @@ impl World {
                     Command::DropSampling { .. }
                     | Command::Acknowledge { .. }
                     | Command::Activate { .. }
+                    | Command::Answer { .. }
                     | Command::Cancel { .. } => continue,
                     Command::Sample { .. } | Command::Reconcile { .. } => {}
                 }
