@@ -9,7 +9,7 @@ const RUST_WORDS: &[&[u8]] = &[
     b"ref", b"crate", b"as", b"pub", b"macro",
 ];
 
-pub(super) struct Prefilter<'a> {
+pub(crate) struct Prefilter<'a> {
     finder: Finder<'a>,
     /// Whether the letters are the name itself and not a piece of it.
     whole: bool,
@@ -17,12 +17,12 @@ pub(super) struct Prefilter<'a> {
 }
 
 impl<'a> Prefilter<'a> {
-    pub(super) fn new(name: &'a str, role: SymbolRole) -> Self {
+    pub(crate) fn new(name: &'a str, role: SymbolRole) -> Self {
         let literal = literal(name);
         Prefilter { finder: Finder::new(literal), whole: literal == name, role }
     }
 
-    pub(super) fn may_hold(&self, language: Language, text: &[u8]) -> bool {
+    pub(crate) fn may_hold(&self, language: Language, text: &[u8]) -> bool {
         let length = self.finder.needle().len();
         if !self.whole || length == 0 {
             return self.finder.find(text).is_some();
