@@ -22,5 +22,6 @@ pub(crate) fn raws(language: Language, source: &[u8]) -> Option<Raws> {
         _ => return None,
     };
     let text = str::from_utf8(source).ok().filter(|text| text.len() <= MAX_BYTES)?;
-    read(text)
+    // A parser that fails costs its speed, not the answer.
+    std::panic::catch_unwind(|| read(text)).unwrap_or(None)
 }

@@ -80,6 +80,7 @@ struct Fields {
     field: u16,
     macro_: u16,
     alias: u16,
+    condition: u16,
 }
 
 impl Rust {
@@ -98,6 +99,7 @@ impl Rust {
                 field: field("field"),
                 macro_: field("macro"),
                 alias: field("alias"),
+                condition: field("condition"),
             },
         }
     }

@@ -155,3 +155,46 @@ fn both_parsers_tell_the_same_of_python() {
     }
     tally.judge(Language::Python);
 }
+
+#[test]
+fn both_parsers_tell_the_same_of_what_is_written_seldom() {
+    let rust = [
+        "extern crate self as own;\nextern crate alloc as std_alloc;\nextern crate core;\n",
+        "#[inline]\n/// Doc.\n#[cfg(unix)]\n// Plain.\npub fn f() { x.0.1.y(z.2) }\n",
+        "fn f() { let mut g: fn(u8) -> u8 = move |a| -> u8 { a }; let h = |X| X; let (i, j) = || 1; }\n",
+        "impl !Send for S {}\nimpl<T> From<a::B<T>> for S<T> { type X = u8; const C: u8 = 1; }\n",
+        "unsafe extern \"C\" { pub static mut A: u8; fn f(...); }\nextern { type T; }\n",
+        "macro_rules! m { ($a:ident) => { fn $a() { inner(x) } }; }\nm!(b);\n",
+        "thread_local! { static D: u8 = 0; }\nfn f() { cfg_if! { if #[cfg(unix)] { mod u { fn g() {} } } } }\n",
+        "fn f() { #[allow(dead_code)] a::b::<T>(c); println!(\"{x} {y:?}\"); let S { k, l: m, .. } = s; }\n",
+        "use a::{b as c, d::*, self};\nenum E { A = 1, B { x: u8 }, C(u8) }\nunion U { a: u8 }\n",
+        "fn f(x: impl Fn(A) -> B) where for<'a> &'a T: Tr<Item = u8> { match x { A | B::C(_) if g => {} } }\n",
+        "const _: () = { fn inner() {} };\npub(in crate::a) struct S<const N: usize = 1>([u8; N]);\n",
+    ];
+    let python = [
+        "def f():\n    pass  # same line\n    # as deep\n  # less deep\n# top\nclass C: pass;  # one line\n",
+        "@a.b(c)\n# between\n@property\ndef f(self): return x\n",
+        "class C(a.B, metaclass=M):\n    '''Doc.'''\n    x: int = 1\n    def m(self):\n        self.y = self.z, w = 1, 2\n",
+        "f = (\n  lambda a, b=c: (a)\n)\ng = h = lambda: 0\n(i, *j), [k] = l\n",
+        "def f[T: (int, str), *U](x: 'List[T]' = y, *a: T, **k: \"U\") -> Literal['v']: ...\n",
+        "type A = int\ntype B[T] = list[T]\nimport a.b as c, d\nfrom . import e as g\nfrom __future__ import h\n",
+        "with a(b) as c, d as e.f: pass\nfor x, (y, z.w) in v: pass\ndel x, y[0]\nglobal q\n",
+        "match x:\n    case A.B | C(d): pass\n    case {'k': v}: pass\n",
+        "f'{x!r:>{w}} {y=}'\n[i for i in j if k for l in m]\n(n := o)\n(p)(q)\n",
+        "async def f():\n    async with a: await b\n    return lambda *a, k=1: yield_\n",
+    ];
+    let rust = rust.map(|text| (Language::Rust, text));
+    let mut faults = Vec::new();
+    for (language, text) in rust.into_iter().chain(python.map(|text| (Language::Python, text))) {
+        let own = raws(language, text.as_bytes()).unwrap_or_else(|| panic!("is without fault: {text}"));
+        let other = Extractor::default().parsed(language, text.as_bytes()).unwrap().raws;
+        faults.extend(other.problems.iter().map(|problem| format!("{text}: {problem:?}")));
+        for (own, other) in [(&own, &other), (&other, &own)] {
+            let defs = own.defs.iter().filter(|def| !other.defs.contains(def));
+            faults.extend(defs.map(|def| format!("{text}: {def:?}")));
+            let refs = own.refs.iter().filter(|mention| !other.refs.contains(mention));
+            faults.extend(refs.map(|it| format!("{text}: {} {it:?}", it.name.text(text.as_bytes()))));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}

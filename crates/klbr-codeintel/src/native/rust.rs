@@ -19,7 +19,7 @@ pub(super) fn raws(text: &str) -> Option<Raws> {
     }
     let output = TopEntryPoint::SourceFile.parse(&lexed.to_input(EDITION));
     let events = events(&output)?;
-    Some(Reader::new(text.as_bytes(), &lexed, &events).read())
+    Reader::new(text.as_bytes(), &lexed, &events).read()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

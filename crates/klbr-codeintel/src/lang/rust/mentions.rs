@@ -65,8 +65,9 @@ impl Rust {
 
     fn binds(&self, walk: &Walk<'_, Kind>, field: u16) -> bool {
         match walk.ancestor(0) {
-            // In `Name(inner)` the name is the pattern's type; in `a @ b`, `ref a`, `(a, b)` all bind.
-            Some(Kind::Pattern) => field != self.fields.type_,
+            // In `Name(inner)` the name is the pattern's type, behind `if` it is an arm's guard; in `a @ b`, `ref a`,
+            // `(a, b)` all bind.
+            Some(Kind::Pattern) => field != self.fields.type_ && field != self.fields.condition,
             Some(Kind::Let | Kind::Binder) => field == self.fields.pattern,
             _ => false,
         }

@@ -71,7 +71,8 @@ impl<'a> Reader<'a> {
         reader
     }
 
-    pub(super) fn read(mut self) -> Raws {
+    /// `None` when a definition turns out to have no name, as none should in a text without fault.
+    pub(super) fn read(mut self) -> Option<Raws> {
         while let Some(event) = self.events.get(self.at) {
             match *event {
                 Event::Enter(kind) => self.enter(kind),
@@ -80,7 +81,9 @@ impl<'a> Reader<'a> {
             }
             self.at += 1;
         }
-        self.walk.finish(false)
+        let is_named = |def: &Def| def.name.start < def.name.end;
+        let all_named = self.walk.raws.defs.iter().all(is_named);
+        all_named.then(|| self.walk.finish(false))
     }
 
     fn pass_trivia(&mut self) {
@@ -292,7 +295,7 @@ impl<'a> Reader<'a> {
         self.pass_trivia();
         match self.above(0) {
             NAME => self.name(span),
-            NAME_REF if matches!(raw, IDENT | T![Self]) => self.use_of(span),
+            NAME_REF if matches!(raw, IDENT | T![Self]) || self.above(1) == EXTERN_CRATE => self.use_of(span),
             TOKEN_TREE if self.muted == 0 => self.word(raw, span),
             CFG_ATOM | CFG_COMPOSITE => self.word(raw, span),
             CFG_META | CFG_ATTR_META if raw == IDENT => {
