@@ -18,13 +18,15 @@ pub(super) fn raws(text: &str) -> Option<Raws> {
         return None;
     }
     let module = parse(text, ParseOptions::from(Mode::Module)).ok()?.try_into_module()?;
-    let mut reader = Reader { walk: Walk::new(text.as_bytes()) };
+    let mut reader = Reader { walk: Walk::new(text.as_bytes()), too_many: false };
     reader.suite(module.suite());
-    Some(reader.walk.finish(false))
+    (!reader.too_many).then(|| reader.walk.finish(false))
 }
 
 struct Reader<'a> {
     walk: Walk<'a, ()>,
+    /// Whether a class has more members than are quickly looked through for one.
+    too_many: bool,
 }
 
 impl Reader<'_> {

@@ -159,6 +159,22 @@ fn a_parse_that_takes_too_long_ends_and_so_does_one_that_is_cancelled() {
     assert_eq!(names(&extract("python", "def after(): pass\n").symbols), ["after"]);
 }
 
+/// What would have every name look at all the others.
+#[test]
+fn the_longest_chains_take_no_longer_than_told() {
+    let attributes: String = (0..12_000).map(|number| format!("        self.a{number} = 1\n")).collect();
+    let texts = [
+        ("rust", format!("fn f() {{ {}a }}", "a::".repeat(100_000))),
+        ("python", format!("class C:\n    def f(self):\n{attributes}")),
+    ];
+    let limits = Limits { max_time: Duration::from_secs(1), ..Limits::default() };
+    for (language, text) in texts {
+        let begun = Instant::now();
+        let _ = Extractor::new(limits).extract(None, text.as_bytes(), Some(language));
+        assert!(begun.elapsed() < Duration::from_secs(30), "{language}: {:?}", begun.elapsed());
+    }
+}
+
 /// Texts that nest by brackets, by words and signs alone, and by chains that a parser may turn into nesting.
 fn nested(deep: usize) -> Vec<(&'static str, String)> {
     let nest =

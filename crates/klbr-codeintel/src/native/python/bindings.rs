@@ -5,6 +5,9 @@ use crate::{lang::python::items::first_parameter, range::Span, raw::Def, symbol:
 use ruff_python_ast::{Expr, ExprLambda, Pattern, StmtAnnAssign, StmtAssign};
 use ruff_text_size::{Ranged, TextSize};
 
+/// The most definitions of a class among which an attribute is sought.
+const MAX_MEMBERS: usize = 4000;
+
 impl Reader<'_> {
     /// `a = b = value`: each target's statement goes from it to the end.
     pub(super) fn assign(&mut self, it: &StmtAssign) {
@@ -97,6 +100,10 @@ impl Reader<'_> {
             return;
         }
         let members = &self.walk.raws.defs[class as usize + 1..];
+        self.too_many |= members.len() > MAX_MEMBERS;
+        if self.too_many {
+            return;
+        }
         let word = name.slice(source);
         if !members.iter().any(|def| def.container == Some(class) && def.name.slice(source) == word) {
             let mut def = Def::new(SymbolKind::Attribute, name, statement);

@@ -17,6 +17,9 @@ use ra_ap_parser::{
     T,
 };
 
+/// The most nodes open at once: a name's use is told by those around it, which must not take long.
+const MAX_OPEN: usize = 1000;
+
 /// A node that is open.
 pub(super) struct Frame {
     pub(super) kind: SyntaxKind,
@@ -71,13 +74,16 @@ impl<'a> Reader<'a> {
         reader
     }
 
-    /// `None` when a definition turns out to have no name, as none should in a text without fault.
+    /// `None` for a text too deep, or when a definition turns out to have no name, as none should in a text without fault.
     pub(super) fn read(mut self) -> Option<Raws> {
         while let Some(event) = self.events.get(self.at) {
             match *event {
                 Event::Enter(kind) => self.enter(kind),
                 Event::Token(kind, count) => self.token(kind, count),
                 Event::Exit => self.exit(),
+            }
+            if self.frames.len() > MAX_OPEN {
+                return None;
             }
             self.at += 1;
         }
