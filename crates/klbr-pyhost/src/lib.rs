@@ -24,6 +24,7 @@ mod protocol;
 mod publish;
 mod python_tool;
 mod questions;
+mod reads;
 mod session;
 mod settings;
 mod slots;
@@ -52,6 +53,7 @@ pub use protocol::{
 pub use publish::{TreeError, Trees};
 pub use python_tool::{CellTimes, PYTHON, PythonTool};
 pub use questions::Questions;
+pub use reads::Reads;
 pub use slots::{HookPolicy, SlotBinding};
 pub use sources::Sources;
 pub use transforms::{Held, OnFailure, Step, Transformed, Transforms};
