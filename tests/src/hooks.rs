@@ -1,6 +1,8 @@
 //! Policy in Python with a live agent around it: what breaks there must not reach the agent.
 //!
 //! - [`failures`]: every way in which a hook can fail, a row each, while an agent is spoken to, interrupted, rolled back.
+//! - [`observing`], [`changing`]: observers that fail and processes that end under them; policy that changes while it is
+//!   asked.
 //! - [`trials`]: a required hook whose worker is killed, or whose connection is cut at a frame's boundary, again and
 //!   again (`hook-trials`).
 //! - [`cut`]: what stands between the host and Python and cuts (`cut-wire`).
@@ -9,11 +11,13 @@
 //! Owns the home that such an agent lives in. Refuses to know how the host does it: it sees what a model, an executor and
 //! a reader of the store see.
 
+pub mod changing;
 pub mod cut;
 pub mod failures;
 pub(crate) mod home;
 pub mod judge;
 mod model;
+pub mod observing;
 pub mod trials;
 
 use std::path::PathBuf;

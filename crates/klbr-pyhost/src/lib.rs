@@ -4,7 +4,8 @@
 //! never one: the hook [`Worker`] and the [`Workbench`]. Both are started, limited, heard and killed here,
 //! with everything that came of them.
 //!
-//! Read first: [`Worker`], then [`HookPolicy`] (the core's policy port), [`Live`] (what is in force, and how it changes).
+//! Read first: [`Worker`], then [`HookPolicy`] (the core's policy port), [`Live`] (what is in force, and how it changes),
+//! [`PythonTool`] (cells as an action of the model's, and the other actions as their functions).
 
 mod activation;
 mod at_work;

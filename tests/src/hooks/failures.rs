@@ -14,9 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use klbr_core::event::Control;
 use klbr_core::hash::Hash;
-use klbr_core::policy::Activation;
 use klbr_pyhost::{Caller, HostCallError, HostCalls, Offer, Spec};
 use klbr_store::Durability;
 
@@ -92,6 +90,12 @@ pub struct Figures {
 }
 
 impl Figures {
+    pub(super) fn of(name: &'static str) -> Figures {
+        let none = Duration::ZERO;
+        let (admitted, effect, rolled_back, overrun) = (none, none, none, none);
+        Figures { name, admitted, effect, rolled_back, overrun, fate: Fate::Else, faults: Vec::new() }
+    }
+
     /// The bars that are missed.
     pub fn missed(&self) -> Vec<String> {
         let bars = [
@@ -209,26 +213,17 @@ impl Run<'_> {
     /// The operator speaks in the midst of it, and is answered.
     async fn is_interrupted(&mut self) -> Result<(Duration, Duration), HomeError> {
         self.misbehaves().await?;
-        let after = self.home.model.count();
-        let (acknowledged, admitted) = self.home.say("say hello").await?;
-        let is_said = |seen: &super::model::Seen| seen.order.as_deref() == Some("say hello");
-        let (seen, next) = self.home.model.until("the operator's message", after, is_said).await?;
-        let answer = self.home.result(next).await?;
+        let (admitted, effect, answer) = self.home.interrupt().await?;
         if answer.starts_with("Held") || answer.starts_with("Denied") {
             self.faults.push(format!("the operator was not answered: {answer}"));
         }
-        Ok((admitted, seen.at.saturating_duration_since(acknowledged)))
+        Ok((admitted, effect))
     }
 
     /// The operator goes back to no policy in the midst of it: nobody is asked any more.
     async fn is_rolled_back(&mut self) -> Result<Duration, HomeError> {
         self.misbehaves().await?;
-        let key = self.home.key();
-        let back = Activation { now: true, ..Activation::default() };
-        let begun = Instant::now();
-        let command = self.home.handle().control(&key, Control::Activate(Box::new(back)));
-        command.await.map_err(HomeError::inside)?;
-        let took = begun.elapsed();
+        let took = self.home.roll_back().await?;
         let asked = self.home.policy.count();
         let arguments = self.arguments("good");
         let result = self.home.act(&arguments).await?;

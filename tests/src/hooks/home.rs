@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use klbr_core::config::Config;
+use klbr_core::event::Control;
 use klbr_core::ids::{Epoch, Seq};
-use klbr_core::policy::{Answer, Bindings, HookFailure, Question, Slot};
+use klbr_core::policy::{Activation, Answer, Bindings, HookFailure, Question, Slot};
 use klbr_core::record::Stamped;
 use klbr_core::runtime::policy::Policy;
 use klbr_core::runtime::{AgentBuilder, AgentHandle, RunningAgent};
@@ -22,6 +24,9 @@ use tokio::task::JoinSet;
 
 use super::judge::Executor;
 use super::model::Obedient;
+
+/// No two homes use one key, also of those that live in one folder one after the other.
+static KEYS: AtomicUsize = AtomicUsize::new(0);
 
 /// How long anything may take before a proof fails.
 pub(super) const WATCHDOG: Duration = Duration::from_secs(60);
@@ -76,6 +81,7 @@ pub(super) struct Home {
     pub(super) model: Obedient,
     pub(super) executor: Executor,
     pub(super) invocations: Arc<Mutex<Vec<Invocation>>>,
+    recorder: Arc<dyn Recorder>,
     pub(super) changes: watch::Receiver<Vec<Change>>,
     pub(super) folder: Folder,
     said: usize,
@@ -83,7 +89,11 @@ pub(super) struct Home {
 
 impl Home {
     pub(super) async fn start(setup: Setup<'_>) -> Result<Home, HomeError> {
-        let folder = Folder::new()?;
+        Home::start_in(Folder::new()?, setup).await
+    }
+
+    /// Goes on in a folder in which an agent has lived before.
+    pub(super) async fn start_in(folder: Folder, setup: Setup<'_>) -> Result<Home, HomeError> {
         let mut spec = spec(folder.path(), setup.code, Slot::ActionReview)?;
         (setup.change)(&mut spec, folder.path());
         let (told, changes) = watch::channel(Vec::new());
@@ -96,7 +106,7 @@ impl Home {
         let recorder: Arc<dyn Recorder> = Arc::new(move |invocation: Invocation| {
             kept.lock().unwrap_or_else(PoisonError::into_inner).push(invocation);
         });
-        let policy = Timed::new(policy(worker, Slot::ActionReview, setup.deadline, recorder));
+        let policy = Timed::new(policy(worker, Slot::ActionReview, setup.deadline, Arc::clone(&recorder)));
         let options = Options { durability: setup.durability, ..Options::default() };
         let store = SqliteStore::open(&folder.path().join("klbr.db"), options).map_err(HomeError::inside)?;
         let config = Config::new("hooks".parse().map_err(HomeError::inside)?, "m");
@@ -107,7 +117,13 @@ impl Home {
             .start()
             .await
             .map_err(HomeError::inside)?;
-        Ok(Home { agent, policy, model, executor, invocations, changes, folder, said: 0 })
+        let said = KEYS.fetch_add(1_000_000, Ordering::Relaxed);
+        Ok(Home { agent, policy, model, executor, invocations, recorder, changes, folder, said })
+    }
+
+    /// What takes the records of invocations.
+    pub(super) fn recorder(&self) -> Arc<dyn Recorder> {
+        Arc::clone(&self.recorder)
     }
 
     pub(super) fn handle(&self) -> &AgentHandle {
@@ -136,14 +152,34 @@ impl Home {
     pub(super) async fn act(&mut self, arguments: &str) -> Result<String, HomeError> {
         let after = self.model.count();
         self.say(&format!("do {arguments}")).await?;
-        self.result(after).await
+        // What comes before may be about a call before.
+        let (_, next) = self.model.is_told(&format!("do {arguments}"), after).await?;
+        self.result(next).await
+    }
+
+    /// Has the operator speak in the midst of something: how long the admission took, and from there until the model is
+    /// asked, and what became of the answer.
+    pub(super) async fn interrupt(&mut self) -> Result<(Duration, Duration, String), HomeError> {
+        let after = self.model.count();
+        let (acknowledged, admitted) = self.say("say hello").await?;
+        let (seen, next) = self.model.is_told("say hello", after).await?;
+        let answer = self.result(next).await?;
+        Ok((admitted, seen.at.saturating_duration_since(acknowledged), answer))
+    }
+
+    /// Takes every policy out of force, at once; how long the acknowledgement took.
+    pub(super) async fn roll_back(&mut self) -> Result<Duration, HomeError> {
+        let key = self.key();
+        let back = Activation { now: true, ..Activation::default() };
+        let begun = Instant::now();
+        let command = self.handle().control(&key, Control::Activate(Box::new(back)));
+        command.await.map_err(HomeError::inside)?;
+        Ok(begun.elapsed())
     }
 
     /// The next result of a call.
     pub(super) async fn result(&self, after: usize) -> Result<String, HomeError> {
-        let is_result = |seen: &super::model::Seen| seen.result.is_some();
-        let (seen, _) = self.model.until("the result of a call", after, is_result).await?;
-        Ok(seen.result.unwrap_or_default())
+        self.model.result(after).await
     }
 
     /// Stops the agent and reads everything that it committed.

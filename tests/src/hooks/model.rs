@@ -12,6 +12,8 @@ use tokio::sync::watch;
 
 use super::home::{HomeError, WATCHDOG};
 
+const WAIT: &str = "wait_and_continue";
+
 /// One request, as it came.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
@@ -34,8 +36,19 @@ impl Obedient {
         self.seen.borrow().len()
     }
 
+    /// Waits until the operator's words have come to it.
+    pub(super) async fn is_told(&self, order: &str, after: usize) -> Result<(Seen, usize), HomeError> {
+        self.until("the operator's words", after, |seen| seen.order.as_deref() == Some(order)).await
+    }
+
+    /// The next result of a call.
+    pub(super) async fn result(&self, after: usize) -> Result<String, HomeError> {
+        let (seen, _) = self.until("the result of a call", after, |seen| seen.result.is_some()).await?;
+        Ok(seen.result.unwrap_or_default())
+    }
+
     /// Waits for a request after the first `after` that is wanted; answers with it and with how many there were then.
-    pub(super) async fn until(
+    async fn until(
         &self,
         what: &'static str,
         after: usize,
@@ -65,15 +78,33 @@ impl Obedient {
 #[async_trait]
 impl Model for Obedient {
     async fn sample(&self, request: Request) -> Result<Reply, Failure> {
-        let (order, result) = match request.messages.last() {
-            Some(Message::User { text, .. }) => (order(text), None),
-            Some(Message::Tool { text, .. }) => (None, Some(told(text).to_owned())),
-            Some(Message::Assistant(_)) | None => (None, None),
-        };
+        let (order, result) = last(&request.messages);
         let reply = call(order.as_deref());
         self.seen.send_modify(|seen| seen.push(Seen { at: Instant::now(), order, result }));
         Ok(stream::iter([Ok(Piece::Finished(reply))]).boxed())
     }
+}
+
+/// What the operator told it since it spoke last, or else what became of the call that it made.
+fn last(messages: &[Message]) -> (Option<String>, Option<String>) {
+    let spoke = messages.iter().rposition(|message| matches!(message, Message::Assistant(_)));
+    let (said, since) = messages.split_at(spoke.map_or(0, |at| at + 1));
+    let is_wait = |call: &klbr_core::model::Call| &*call.name == WAIT;
+    let has_acted = matches!(said.last(), Some(Message::Assistant(said)) if !said.calls.iter().any(is_wait));
+    let mut found = (None, None);
+    for message in since {
+        match message {
+            Message::Tool { text, .. } if has_acted => found = (None, Some(told(text).to_owned())),
+            // An addition may follow a result, and what the operator says a call that it has ended.
+            Message::User { text, .. } => {
+                if let Some(order) = order(text) {
+                    found = (Some(order), None);
+                }
+            }
+            Message::Tool { .. } | Message::Assistant(_) => {}
+        }
+    }
+    found
 }
 
 /// A result without the line that names it.
@@ -91,7 +122,7 @@ fn call(order: Option<&str>) -> Sampled {
     let (name, arguments) = match order.and_then(|order| order.split_once(' ')) {
         Some(("do", arguments)) => ("act", arguments.to_owned()),
         Some((_, text)) => ("local_send", serde_json::json!({ "content": text }).to_string()),
-        None => ("wait_and_continue", format!(r#"{{"seconds":{}}}"#, Duration::from_secs(600).as_secs())),
+        None => (WAIT, format!(r#"{{"seconds":{}}}"#, Duration::from_secs(600).as_secs())),
     };
     let calls = vec![RawCall { id: None, name: name.to_owned(), arguments }];
     Sampled { calls, finish: Finish::ToolCalls, ..Sampled::default() }

@@ -1,7 +1,8 @@
 //! Policy in Python cannot hurt the agent around it.
 
+use klbr_tests::hooks::failures::Figures;
 use klbr_tests::hooks::trials::{self, Plan};
-use klbr_tests::hooks::{failures, python};
+use klbr_tests::hooks::{HomeError, changing, failures, observing, python};
 
 /// Whether there is a Python; without one a proof is passed over loudly, and fails where `CI` is set.
 fn has_python() -> bool {
@@ -31,6 +32,36 @@ async fn however_a_hook_fails_the_agent_lives_on() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+async fn is_without_fault(figures: impl Future<Output = Result<Figures, HomeError>>) {
+    if !has_python() {
+        return;
+    }
+    let figures = figures.await.unwrap();
+    println!("{figures}");
+    let faults: Vec<String> = figures.missed().into_iter().chain(figures.faults).collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_observer_that_fails_fifty_times_is_given_up_and_nobody_waits_for_it() {
+    is_without_fault(observing::fails_fifty_times()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_observer_whose_host_ends_before_its_cursor_moves_is_told_again_and_acts_once() {
+    is_without_fault(observing::ends_before_its_cursor_moves()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_activation_during_a_turn_leaves_its_question_to_the_epoch_that_was_asked() {
+    is_without_fault(changing::during_a_turn()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_activations_at_once_one_is_refused_and_nobody_waits_for_either() {
+    is_without_fault(changing::two_at_once()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -175,6 +175,7 @@ pub(super) fn answer(answer: &Answer) -> String {
         Answer::Yes(true) => "yes".to_owned(),
         Answer::Yes(false) => "no".to_owned(),
         Answer::Count(count) => count.to_string(),
+        Answer::Events(events) => events.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
         Answer::Delay { millis } => Human(Duration::from_millis(*millis)).to_string(),
         Answer::Text(Some(text)) => text.to_string(),
         Answer::Text(None) => "(nothing)".to_owned(),
