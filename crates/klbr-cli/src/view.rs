@@ -219,7 +219,7 @@ impl View {
                 self.push(at, Kind::Note, &format!("the soul was replaced ({epoch})"))
             }
             Happening::Activated { epoch, manifest, cause } => {
-                let manifest = manifest.as_deref().map_or("no policy", |name| &name[..name.len().min(12)]);
+                let manifest = manifest.as_deref().map_or("no policy", |name| name.get(..12).unwrap_or(name));
                 let kind = if matches!(cause, Cause::Failed { .. }) { Kind::Failure } else { Kind::Note };
                 self.push(at, kind, &format!("{manifest} is in force ({epoch}): {}", why(cause)));
             }

@@ -254,10 +254,10 @@ async fn a_turn_keeps_its_epoch_also_over_a_restart() {
     home.model.requests(1).await;
     home.put(shape("new")).await.unwrap();
     assert_eq!(home.life.live.at_work(), [Epoch(2), Epoch(3)], "the turn may still ask");
-    let home = home.restart().await;
     // The same turn goes on; its result is worded by the epoch that it began with.
     home.model.then(Scripted::calls(&[("history_search", r#"{"text":"look"}"#)]));
     home.model.then(Scripted::calls(&[WAIT]));
+    let home = home.restart().await;
     let requests = home.model.requests(3).await;
     let said = format!("{:?}", requests[2].messages);
     assert!(said.contains("[#0001]\\nold"), "{said}");

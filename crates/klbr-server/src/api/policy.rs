@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use klbr_core::ids::Epoch;
 use klbr_core::policy::{Answer, InForce, Question};
-use klbr_pyhost::{Affected, LoadedHook, Variable};
+use klbr_pyhost::{Affected, LoadedHook, Report, Variable};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -185,6 +185,18 @@ pub struct Difference {
     pub before: Answer,
     /// What the candidate says.
     pub after: Answer,
+}
+
+impl From<Report> for Trial {
+    fn from(report: Report) -> Self {
+        let Report { affected, hooks, asked, differences } = report;
+        let difference = |one: klbr_pyhost::Difference| Difference {
+            question: one.question,
+            before: one.before,
+            after: one.after,
+        };
+        Trial { affected, hooks, asked, differences: differences.into_iter().map(difference).collect() }
+    }
 }
 
 /// Where to go back to.

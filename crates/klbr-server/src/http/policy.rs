@@ -9,15 +9,14 @@ use axum::http::StatusCode;
 use klbr_core::runtime::AgentHandle;
 use klbr_pyhost::{
     ActivateError, Bound, FailedHook, HookError, Invocation, Known, Loaded, Manifest, ManifestError,
-    OnFailure, Order, Problem, Refused, Report, State,
+    OnFailure, Order, Problem, Refused, State,
 };
 
 use super::error::ApiError;
 use super::extract::{Body, Caller, Living, Named};
 use crate::api::Place;
 use crate::api::policy::{
-    Activated, Candidate, Difference, DryRun, Failure, Hook, Policy, PolicyLog, Process, PythonStatus,
-    RollBack, Trial,
+    Activated, Candidate, DryRun, Failure, Hook, Policy, PolicyLog, Process, PythonStatus, RollBack, Trial,
 };
 use crate::daemon::whole_story;
 use crate::host::Hosted;
@@ -137,7 +136,7 @@ pub(super) async fn activate(
     let Caller { key, via } = caller;
     let order = Order { key, via: Some(via), file, manifest, expected, now };
     let (in_force, report) = live.activate(order).await?;
-    Ok(Json(Activated { in_force, trial: trial(report) }))
+    Ok(Json(Activated { in_force, trial: report.into() }))
 }
 
 pub(super) async fn dry_run(
@@ -147,7 +146,7 @@ pub(super) async fn dry_run(
 ) -> Result<Json<Trial>, ApiError> {
     let manifest = read(&file, &text)?;
     let report = python(&hosted, &manifest)?.live.dry_run(&file, &manifest).await?;
-    Ok(Json(trial(report)))
+    Ok(Json(report.into()))
 }
 
 pub(super) async fn roll_back(
@@ -180,16 +179,6 @@ fn off() -> ApiError {
     ApiError::new(StatusCode::CONFLICT, "python_off", "policy in Python is off").hint(
         "set python.enabled = true in klbr.toml, or KLBR_PYTHON_ENABLED=true, and start the daemon again",
     )
-}
-
-fn trial(report: Report) -> Trial {
-    let Report { affected, hooks, asked, differences } = report;
-    let difference = |one: klbr_pyhost::Difference| Difference {
-        question: one.question,
-        before: one.before,
-        after: one.after,
-    };
-    Trial { affected, hooks, asked, differences: differences.into_iter().map(difference).collect() }
 }
 
 impl From<ManifestError> for ApiError {

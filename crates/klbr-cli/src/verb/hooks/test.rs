@@ -8,7 +8,7 @@ use klbr_pyhost::{
 };
 use klbr_server::Home;
 use klbr_server::api::Place;
-use klbr_server::api::policy::{Difference, Trial as Tried};
+use klbr_server::api::policy::Trial as Tried;
 use klbr_server::config::{Python, PythonConfig};
 
 use super::publish::{Decorated, decorated, manifest, unpublished};
@@ -54,17 +54,8 @@ pub(super) async fn run(context: &Context, run: &str, folder: &Path, bound: Opti
     let recorded = Questions::new(&agent).read(ASKED);
     let report = trial.run(run, &candidate, &Manifest::default(), &recorded).await;
     let report = report.map_err(|error| refused(error, &copied, folder))?;
-    let difference = |one: klbr_pyhost::Difference| Difference {
-        question: one.question,
-        before: one.before,
-        after: one.after,
-    };
-    let tried = Tried {
-        affected: Default::default(),
-        hooks: report.hooks,
-        asked: report.asked,
-        differences: report.differences.into_iter().map(difference).collect(),
-    };
+    // Nothing is put in force here, so that nothing is restarted.
+    let tried = Tried { affected: Default::default(), ..report.into() };
     context.print(&tried, || {
         let text = text::trial(&tried);
         // Nothing is activated here.

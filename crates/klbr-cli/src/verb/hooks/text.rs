@@ -19,7 +19,7 @@ pub(super) fn in_force(one: &InForce) -> String {
 }
 
 fn short(hash: &str) -> &str {
-    &hash[..hash.len().min(12)]
+    hash.get(..12).unwrap_or(hash)
 }
 
 pub(super) fn policy(policy: &Policy) -> String {
