@@ -1,6 +1,7 @@
 //! The command line.
 
 mod code;
+mod policy;
 
 use std::path::PathBuf;
 
@@ -8,6 +9,7 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use code::{Code, Edit, Find, Index, Over, Read, Symbols, Target, Text};
 use klbr_core::attention;
 use klbr_core::ids::{ActionId, AgentName};
+pub(crate) use policy::{Activate, Hooks, Rollback, Workbench};
 
 /// Agents that never stop running.
 #[derive(Debug, Parser)]
@@ -72,6 +74,16 @@ pub(crate) enum Verb {
     /// List the effects that wait for you, and decide about them
     #[command(subcommand)]
     Effects(Effects),
+    /// Look after policy in Python: write hooks, try them, publish them, see what is in force
+    #[command(subcommand)]
+    Hooks(Hooks),
+    /// Put an activation manifest in force: soul, settings, hooks; says first what that restarts
+    Activate(Activate),
+    /// Go back to what was in force before, the soul too; works with every Python process dead
+    Rollback(Rollback),
+    /// Look at the Python process that runs the model's cells
+    #[command(subcommand)]
+    Workbench(Workbench),
     /// Look after the agent's place on Discord
     #[command(subcommand)]
     Discord(Discord),

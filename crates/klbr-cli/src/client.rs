@@ -72,13 +72,17 @@ impl From<CallError> for CommandError {
                     }
                     404 => "klbr status lists what is there; --agent names an agent".to_owned(),
                     500.. => "the daemon's log says more".to_owned(),
+                    _ if !problem.places.is_empty() => {
+                        "correct each line above; nothing was changed".to_owned()
+                    }
                     _ => "klbr help says what the command takes".to_owned(),
                 });
-                match status {
+                let error = match status {
                     401 | 403 => CommandError::config(problem.message, hint),
                     500.. => CommandError::remote(problem.message, hint),
                     _ => CommandError::user(problem.message, hint),
-                }
+                };
+                error.at(problem.places)
             }
         }
     }
@@ -187,6 +191,7 @@ async fn answered(request: RequestBuilder) -> Result<Response, CallError> {
         code: "unknown".to_owned(),
         message: format!("the daemon answers {status}: {}", crate::text::fit(&text, 200)),
         hint: None,
+        places: Vec::new(),
     });
     Err(CallError::Refused { status: status.as_u16(), problem })
 }

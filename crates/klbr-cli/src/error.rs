@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use klbr_core::runtime::store::StoreError;
+use klbr_server::api::Place;
 use klbr_server::config::ConfigError;
 use klbr_server::home::TokenError;
 use klbr_server::{StartError, whole_story};
@@ -34,6 +35,7 @@ pub(crate) struct CommandError {
     message: String,
     source: Option<Box<dyn StdError + Send + Sync>>,
     hints: Vec<String>,
+    places: Vec<Place>,
 }
 
 /// What a verb comes to.
@@ -41,7 +43,13 @@ pub(crate) type Outcome<T = ()> = Result<T, CommandError>;
 
 impl CommandError {
     fn new(class: Class, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        CommandError { class, message: message.into(), source: None, hints: vec![hint.into()] }
+        CommandError {
+            class,
+            message: message.into(),
+            source: None,
+            hints: vec![hint.into()],
+            places: Vec::new(),
+        }
     }
 
     /// The command cannot be carried out as it was given.
@@ -68,6 +76,13 @@ impl CommandError {
     #[must_use]
     pub(crate) fn because(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.source = Some(source.into());
+        self
+    }
+
+    /// Where something is wrong, line by line.
+    #[must_use]
+    pub(crate) fn at(mut self, places: Vec<Place>) -> Self {
+        self.places = places;
         self
     }
 
@@ -101,16 +116,28 @@ impl CommandError {
         if json {
             let error = serde_json::json!({
                 "class": self.class.as_str(), "message": self.message(), "hints": self.hints,
+                "places": self.places,
             });
             let _ = writeln!(stderr, "{}", serde_json::json!({ "error": error }));
         } else {
             let _ = writeln!(stderr, "error: {}", self.message());
+            for place in &self.places {
+                let _ = writeln!(stderr, "  {}", crate::text::clean_line(&told(place)));
+            }
             for hint in &self.hints {
                 let _ = writeln!(stderr, "hint: {hint}");
             }
         }
         self.class.exit_code()
     }
+}
+
+/// A place as people read it.
+fn told(place: &Place) -> String {
+    let Place { file, line, message, hint } = place;
+    let line = if *line == 0 { String::new() } else { format!(":{line}") };
+    let hint = hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+    format!("{file}{line}: {message}{hint}")
 }
 
 impl Class {

@@ -9,6 +9,7 @@ mod doctor;
 mod effects;
 mod events;
 mod history;
+mod hooks;
 mod inbox;
 mod init;
 mod interrupt;
@@ -20,6 +21,7 @@ mod soul;
 mod status;
 mod stop;
 mod store;
+mod workbench;
 
 use crate::args::{Cli, Verb};
 use crate::error::Outcome;
@@ -55,6 +57,10 @@ pub(crate) fn run(cli: Cli) -> Outcome {
             Verb::Reset => reset::run(&context).await,
             Verb::Compact => compact::run(&context).await,
             Verb::Effects(effects) => effects::run(&context, effects).await,
+            Verb::Hooks(hooks) => hooks::run(&context, hooks).await,
+            Verb::Activate(activate) => hooks::activate(&context, activate).await,
+            Verb::Rollback(rollback) => hooks::roll_back(&context, rollback).await,
+            Verb::Workbench(workbench) => workbench::run(&context, workbench).await,
             Verb::Discord(discord) => discord::run(&context, discord).await,
             Verb::Store(store) => store::run(&context, store),
             Verb::Debug(debug) => debug::run(&context, debug).await,

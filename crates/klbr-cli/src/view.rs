@@ -11,6 +11,7 @@ use std::sync::Arc;
 use klbr_core::action::End;
 use klbr_core::event::SourceKind;
 use klbr_core::ids::{ActionId, EventId, Seq};
+use klbr_core::policy::Cause;
 use klbr_core::record::{BreakCause, TurnCause, TurnEnd, WaitEnd};
 use klbr_core::time::{Human, Timestamp};
 use klbr_core::update::{Happening, Update};
@@ -217,9 +218,10 @@ impl View {
             Happening::SoulChanged { epoch } => {
                 self.push(at, Kind::Note, &format!("the soul was replaced ({epoch})"))
             }
-            Happening::Activated { epoch, manifest } => {
-                let manifest = manifest.as_deref().unwrap_or("no policy");
-                self.push(at, Kind::Note, &format!("{manifest} is in force ({epoch})"));
+            Happening::Activated { epoch, manifest, cause } => {
+                let manifest = manifest.as_deref().map_or("no policy", |name| &name[..name.len().min(12)]);
+                let kind = if matches!(cause, Cause::Failed { .. }) { Kind::Failure } else { Kind::Note };
+                self.push(at, kind, &format!("{manifest} is in force ({epoch}): {}", why(cause)));
             }
             Happening::Reset => {
                 self.push(at, Kind::Note, "the conversation was reset; history stays searchable")
@@ -260,6 +262,17 @@ impl View {
             None => "goes on, ".to_owned(),
         };
         self.push(at, Kind::Action, &format!("{name}{arguments} → {how}{result}"));
+    }
+}
+
+/// Why something was put in force, in a few words.
+pub(crate) fn why(cause: &Cause) -> String {
+    match cause {
+        Cause::First => "from the beginning".to_owned(),
+        Cause::Activated => "activated".to_owned(),
+        Cause::Soul => "the soul was replaced".to_owned(),
+        Cause::RolledBack { to } => format!("rolled back to {to}"),
+        Cause::Failed { epoch, to, reason } => format!("{epoch} kept failing, {to} came back: {reason}"),
     }
 }
 

@@ -30,7 +30,8 @@ fn home(common: &Common) -> Outcome<PathBuf> {
 pub(crate) fn config(home: &Path, agent: Option<&AgentName>) -> Outcome<Config> {
     let flags = |name: &str| (name == AGENT).then(|| agent.map(AgentName::to_string)).flatten();
     let config = Config::load(home, &flags, &variable)?;
-    Ok(Config { parser: Some(parser()?), ..config })
+    let variables = config::Variables::new(|name| std::env::var(name).ok());
+    Ok(Config { parser: Some(parser()?), variables, ..config })
 }
 
 /// Begins to log: to the error stream, and to the home once it is there.

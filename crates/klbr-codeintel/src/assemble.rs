@@ -3,7 +3,7 @@
 use crate::{
     lang::{one_line, python, rust},
     language::{Language, ResolvedLanguage},
-    name_path::{NamePath, Ordinal, Segment},
+    name_path::{NamePath, Ordinal, Segment, same_name},
     range::{LineIndex, Span},
     raw::{Def, Raws, Ref},
     symbol::{CodeSymbol, ParseStatus, QuerySupport, Support, SymbolExtraction, SymbolRole},
@@ -14,27 +14,54 @@ use std::{borrow::Cow, collections::HashMap};
 /// The longest signature shown, in bytes.
 const MAX_SIGNATURE: usize = 400;
 
-/// The symbols of one role or of both, in the order of the text.
+/// Which symbols are wanted: of one role or of both, of one name or of any.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) role: Option<SymbolRole>,
+    pub(crate) name: Option<&'a str>,
+}
+
+impl Wanted<'_> {
+    fn takes(&self, role: SymbolRole, name: impl FnOnce() -> bool) -> bool {
+        self.role.is_none_or(|wanted| wanted == role) && (self.name.is_none() || name())
+    }
+}
+
+/// The symbols that are wanted, in the order of the text.
 pub(crate) fn extraction(
     language: ResolvedLanguage,
     source: &[u8],
     raws: &Raws,
-    role: Option<SymbolRole>,
+    wanted: Wanted<'_>,
 ) -> SymbolExtraction {
-    let (no_defs, no_refs) = match role {
-        None => (false, false),
-        Some(SymbolRole::Definition) => (false, true),
-        Some(SymbolRole::Reference) => (true, false),
-    };
-    let lines = LineIndex::new(source);
-    let paths = paths(language.name, source, raws);
-    let container = |index: Option<u32>| index.map(|index| paths[index as usize].clone());
+    let named = |name: &str| wanted.name.is_none_or(|wanted| same_name(wanted, name));
     // Records are ordered instead of symbols, which are large.
-    let defs = raws.defs.iter().enumerate().map(|(index, def)| (def.range.start, index));
-    let refs =
-        raws.refs.iter().enumerate().map(|(index, mention)| (mention.name.start, raws.defs.len() + index));
-    let mut order: Vec<(u32, usize)> = defs.filter(|_| !no_defs).chain(refs.filter(|_| !no_refs)).collect();
+    let defs = raws.defs.iter().enumerate();
+    let defs = defs
+        .filter(|(_, def)| wanted.takes(SymbolRole::Definition, || named(&def.name(source))))
+        .map(|(index, def)| (def.range.start, index));
+    let refs = raws.refs.iter().enumerate();
+    let refs = refs
+        .filter(|(_, mention)| wanted.takes(SymbolRole::Reference, || named(&mention.name.text(source))))
+        .map(|(index, mention)| (mention.name.start, raws.defs.len() + index));
+    let mut order: Vec<(u32, usize)> = defs.chain(refs).collect();
     order.sort_unstable();
+    let symbols = match order.is_empty() {
+        true => Vec::new(),
+        false => symbols(language.name, source, raws, order),
+    };
+    let status = match raws.problems.len() {
+        0 => ParseStatus::Complete,
+        errors => ParseStatus::Recovered { errors },
+    };
+    SymbolExtraction { language, queries: support(language.name), status, symbols }
+}
+
+/// Symbols from their records, in that order: definitions by their index, references by theirs behind the definitions.
+fn symbols(language: Language, source: &[u8], raws: &Raws, order: Vec<(u32, usize)>) -> Vec<CodeSymbol> {
+    let lines = LineIndex::new(source);
+    let paths = paths(language, source, raws);
+    let container = |index: Option<u32>| index.map(|index| paths[index as usize].clone());
     let mut written = WrittenPaths::default();
     let symbol = |(_, index): (u32, usize)| match index.checked_sub(raws.defs.len()) {
         Some(index) => {
@@ -43,15 +70,10 @@ pub(crate) fn extraction(
         }
         None => {
             let def = &raws.defs[index];
-            definition(language.name, source, &lines, def, paths[index].clone(), container(def.container))
+            definition(language, source, &lines, def, paths[index].clone(), container(def.container))
         }
     };
-    let symbols = order.into_iter().map(symbol).collect();
-    let status = match raws.problems.len() {
-        0 => ParseStatus::Complete,
-        errors => ParseStatus::Recovered { errors },
-    };
-    SymbolExtraction { language, queries: support(language.name), status, symbols }
+    order.into_iter().map(symbol).collect()
 }
 
 /// What may be asked of a language.

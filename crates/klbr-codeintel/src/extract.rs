@@ -1,10 +1,11 @@
 //! From bytes to symbols: one parser per language, kept for the next file.
 
 use crate::{
-    assemble,
+    assemble::{self, Wanted},
     diagnostics::{Diagnostics, diagnostics},
     lang::{python::Python, rust::Rust},
     language::{Language, ResolvedLanguage},
+    native,
     parse::{Cancel, ExtractError, Limits, Watch, admit, new_parser, parse},
     raw::Raws,
     symbol::SymbolExtraction,
@@ -89,8 +90,8 @@ impl Extractor {
         language: Option<&str>,
     ) -> Result<SymbolExtraction, ExtractError> {
         let language = ResolvedLanguage::resolve(path, source, language)?;
-        let parsed = self.parsed(language.name, source)?;
-        Ok(assemble::extraction(language, source, &parsed.raws, None))
+        let raws = self.raws(language.name, source)?;
+        Ok(assemble::extraction(language, source, &raws, Wanted::default()))
     }
 
     /// Where `source` leaves its grammar; empty for a text without fault.
@@ -106,6 +107,16 @@ impl Extractor {
         let language = ResolvedLanguage::resolve(path, source, language)?;
         let parsed = self.parsed(language.name, source)?;
         Ok(Diagnostics { language, items: diagnostics(source, &parsed.raws) })
+    }
+
+    /// Everything found in a text of which no tree is needed.
+    pub(crate) fn raws(&mut self, language: Language, source: &[u8]) -> Result<Raws, ExtractError> {
+        admit(source, &self.limits)?;
+        Watch::new(self.limits.max_time, self.cancel.as_ref()).check()?;
+        match native::raws(language, source) {
+            Some(raws) => Ok(raws),
+            None => Ok(self.parsed(language, source)?.raws),
+        }
     }
 
     pub(crate) fn parsed(&mut self, language: Language, source: &[u8]) -> Result<Parsed, ExtractError> {

@@ -26,6 +26,8 @@ pub use survey::{Coverage, Surveyed, survey};
 pub use watch::{Watch, WatchError};
 
 pub(crate) use compact::Compact;
+#[cfg(test)]
+pub(crate) use prefilter::Prefilter;
 
 use crate::{
     hash::ContentHash,

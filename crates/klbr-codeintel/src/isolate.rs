@@ -68,8 +68,8 @@ pub fn serve(mut input: impl Read, mut output: impl Write) -> io::Result<()> {
             max_bytes: request.max_bytes as usize,
             max_time: Duration::from_millis(request.max_millis),
         };
-        let response = match Extractor::new(limits).parsed(request.language, request.text) {
-            Ok(parsed) => Response::Symbols(Compact::new(request.text, &parsed.raws), parsed.raws.problems),
+        let response = match Extractor::new(limits).raws(request.language, request.text) {
+            Ok(raws) => Response::Symbols(Compact::new(request.text, &raws), raws.problems),
             Err(ExtractError::TooLarge { bytes, .. }) => Response::TooLarge(bytes),
             Err(ExtractError::Binary { at }) => Response::Binary(at as u64),
             Err(_) => Response::TimedOut,

@@ -19,6 +19,7 @@ pub mod isolate;
 mod lang;
 mod language;
 mod name_path;
+mod native;
 mod outline;
 mod parse;
 mod query;

@@ -12,7 +12,7 @@ pub(crate) enum Label {
     Composed(Box<str>),
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Def {
     pub(crate) label: Label,
     pub(crate) kind: SymbolKind,
@@ -52,7 +52,7 @@ impl Def {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ref {
     pub(crate) name: Span,
     pub(crate) kind: SymbolKind,

@@ -65,7 +65,38 @@ pub(crate) struct Walk<'a, K> {
     brackets: [i32; 3],
 }
 
-impl<K: Copy> Walk<'_, K> {
+impl<'a, K: Copy> Walk<'a, K> {
+    pub(crate) fn new(source: &'a [u8]) -> Self {
+        let mut walk = Walk {
+            source,
+            chain: Vec::with_capacity(64),
+            raws: Raws::default(),
+            scopes: Vec::new(),
+            brackets: [0; 3],
+        };
+        walk.open(None);
+        // The root's scope must outlive every other: no chain is ever that long.
+        walk.scopes[0].depth = usize::MAX;
+        walk
+    }
+
+    /// What was written down, `broken` when the text left its grammar.
+    pub(crate) fn finish(mut self, broken: bool) -> Raws {
+        for index in 0..self.raws.defs.len() {
+            let container = self.raws.defs[index].container;
+            if container.is_some_and(|container| self.raws.defs[container as usize].degraded) {
+                self.raws.defs[index].degraded = true;
+            }
+        }
+        // The names in macros and broken regions were met both as definitions and as words.
+        let composed = |def: &&Def| def.via_macro.is_some() || (broken && def.degraded);
+        let names: HashSet<Span> = self.raws.defs.iter().filter(composed).map(|def| def.name).collect();
+        if !names.is_empty() {
+            self.raws.refs.retain(|mention| !names.contains(&mention.name));
+        }
+        self.raws
+    }
+
     /// The kind of the `up`-th ancestor, its parent being 0.
     pub(crate) fn ancestor(&self, up: usize) -> Option<K> {
         self.level(up).map(|level| level.kind)
@@ -112,12 +143,12 @@ impl<K: Copy> Walk<'_, K> {
         self.raws.refs.push(Ref { name, kind, container });
     }
 
-    fn open(&mut self, def: Option<u32>) {
+    pub(crate) fn open(&mut self, def: Option<u32>) {
         let (depth, first) = (self.chain.len(), self.raws.defs.len());
         self.scopes.push(Scope { def, depth, first, brackets: self.brackets, broken: false });
     }
 
-    fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         let Some(scope) = self.scopes.pop_if(|scope| scope.depth == self.chain.len()) else { return };
         if scope.brackets != self.brackets {
             // Its brackets do not close within it, so it may have swallowed what follows, or ended early.
@@ -199,16 +230,7 @@ pub(crate) fn walk<G: Grammar>(
     watch: &Watch<'_>,
 ) -> Result<Raws, ExtractError> {
     let broken = tree.root_node().has_error();
-    let mut walk = Walk {
-        source,
-        chain: Vec::with_capacity(64),
-        raws: Raws::default(),
-        scopes: Vec::new(),
-        brackets: [0; 3],
-    };
-    walk.open(None);
-    // The root's scope must outlive every other: no chain is ever that long.
-    walk.scopes[0].depth = usize::MAX;
+    let mut walk = Walk::new(source);
     let mut cursor = tree.walk();
     let mut visited = 0u32;
     'nodes: loop {
@@ -255,19 +277,7 @@ pub(crate) fn walk<G: Grammar>(
             walk.chain.pop();
         }
     }
-    for index in 0..walk.raws.defs.len() {
-        let container = walk.raws.defs[index].container;
-        if container.is_some_and(|container| walk.raws.defs[container as usize].degraded) {
-            walk.raws.defs[index].degraded = true;
-        }
-    }
-    // The names in macros and broken regions were met both as definitions and as words.
-    let composed = |def: &&Def| def.via_macro.is_some() || (broken && def.degraded);
-    let names: HashSet<Span> = walk.raws.defs.iter().filter(composed).map(|def| def.name).collect();
-    if !names.is_empty() {
-        walk.raws.refs.retain(|mention| !names.contains(&mention.name));
-    }
-    Ok(walk.raws)
+    Ok(walk.finish(broken))
 }
 
 /// Looks at each node of a tree in the order of the text, below those for which `look` says so.

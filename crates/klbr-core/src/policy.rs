@@ -15,13 +15,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::event::Priority;
-use crate::ids::Epoch;
+use crate::ids::{Epoch, EventId};
 use crate::time::Timestamp;
 
 pub(crate) use nudge::nudge_text;
 pub use nudge::{NudgeKind, idle_delay};
 pub use observer::{Heard, HostCommand, Observed};
-pub use question::{Question, Review};
+pub use question::{Candidate, Question, Review};
 
 /// One replaceable decision. A slot has one owner at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -56,6 +56,9 @@ pub enum Slot {
     /// What a new prefix says.
     #[serde(rename = "context.blocks")]
     ContextBlocks,
+    /// Which of the events that the next frame could show it shows; the rest waits.
+    #[serde(rename = "context.select")]
+    ContextSelect,
     /// Which model and effort a turn uses.
     #[serde(rename = "model.plan")]
     Plan,
@@ -68,6 +71,9 @@ pub enum Slot {
     /// How a delivery is worded: its arguments, rewritten.
     #[serde(rename = "delivery.format")]
     DeliveryFormat,
+    /// Where a delivery of a turn goes that names no destination.
+    #[serde(rename = "delivery.target")]
+    DeliveryTarget,
     /// How an action's result is worded when it is inserted. The whole text is kept beside it.
     #[serde(rename = "result.shape")]
     ResultShape,
@@ -77,6 +83,9 @@ pub enum Slot {
     /// What the request for a summary says.
     #[serde(rename = "compact.prompt")]
     CompactPrompt,
+    /// How many of the newest turns stay word for word behind a summary.
+    #[serde(rename = "compact.keep")]
+    CompactKeep,
 }
 
 impl Slot {
@@ -93,13 +102,16 @@ impl Slot {
             Slot::Nudge => "turn.nudge",
             Slot::Limits => "turn.limits",
             Slot::ContextBlocks => "context.blocks",
+            Slot::ContextSelect => "context.select",
             Slot::Plan => "model.plan",
             Slot::ActionReview => "action.review",
             Slot::DeliveryReview => "delivery.review",
             Slot::DeliveryFormat => "delivery.format",
+            Slot::DeliveryTarget => "delivery.target",
             Slot::ResultShape => "result.shape",
             Slot::CompactWhen => "compact.when",
             Slot::CompactPrompt => "compact.prompt",
+            Slot::CompactKeep => "compact.keep",
         }
     }
 
@@ -114,15 +126,18 @@ impl Slot {
             | Slot::Idle => false,
             Slot::FrameRender
             | Slot::ContextBlocks
+            | Slot::ContextSelect
             | Slot::Nudge
             | Slot::Limits
             | Slot::Plan
             | Slot::ActionReview
             | Slot::DeliveryReview
             | Slot::DeliveryFormat
+            | Slot::DeliveryTarget
             | Slot::ResultShape
             | Slot::CompactWhen
-            | Slot::CompactPrompt => true,
+            | Slot::CompactPrompt
+            | Slot::CompactKeep => true,
         }
     }
 
@@ -139,10 +154,13 @@ impl Slot {
             | Slot::Nudge
             | Slot::Limits
             | Slot::Plan
+            | Slot::ContextSelect
             | Slot::ActionReview
             | Slot::DeliveryReview
+            | Slot::DeliveryTarget
             | Slot::CompactWhen
-            | Slot::CompactPrompt => false,
+            | Slot::CompactPrompt
+            | Slot::CompactKeep => false,
         }
     }
 
@@ -157,14 +175,17 @@ impl Slot {
             | Slot::Age
             | Slot::FrameRender
             | Slot::ContextBlocks
+            | Slot::ContextSelect
             | Slot::Idle
             | Slot::Nudge
             | Slot::Limits
             | Slot::Plan
             | Slot::DeliveryFormat
+            | Slot::DeliveryTarget
             | Slot::ResultShape
             | Slot::CompactWhen
-            | Slot::CompactPrompt => false,
+            | Slot::CompactPrompt
+            | Slot::CompactKeep => false,
         }
     }
 }
@@ -179,6 +200,8 @@ pub enum Answer {
     Yes(bool),
     /// A number.
     Count(u32),
+    /// Some of the events that the question names.
+    Events(Vec<EventId>),
     /// A delay.
     Delay {
         /// In milliseconds.

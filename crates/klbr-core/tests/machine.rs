@@ -2,6 +2,7 @@
 
 mod activation;
 mod attention;
+mod choosing;
 mod inner;
 
 use std::fmt::Write as _;
@@ -16,7 +17,7 @@ use klbr_core::context::prefix::Facts;
 use klbr_core::event::{Body, Control, NewEvent, Priority, Source, SourceKind};
 use klbr_core::ids::{ActionId, EventId, Fence};
 use klbr_core::input::{Command, Input};
-use klbr_core::model::{Delta, Failure, Finish, Message, RawCall, Sampled, ToolDefinition};
+use klbr_core::model::{Delta, Failure, Finish, Message, RawCall, Request, Sampled, ToolDefinition};
 use klbr_core::policy::{Answer, HookFailure, Slot, Verdict};
 use klbr_core::record::{Record, Stamped};
 use klbr_core::time::Timestamp;
@@ -249,13 +250,18 @@ impl Script {
         self.handle(Input::Recovered);
     }
 
+    /// The newest request.
+    pub(crate) fn request(&self) -> Request {
+        let request = |command: &Command| match command {
+            Command::Sample { request, .. } => Some(Request::clone(request)),
+            _ => None,
+        };
+        self.out.iter().rev().find_map(request).expect("a sampling is out")
+    }
+
     /// Writes down the messages of the newest request, from `skip` on.
     pub(crate) fn show_request(&mut self, skip: usize) {
-        let request = self.out.iter().rev().find_map(|command| match command {
-            Command::Sample { request, .. } => Some(request.clone()),
-            _ => None,
-        });
-        for message in &request.expect("a sampling is out").messages[skip..] {
+        for message in &self.request().messages[skip..] {
             let text = match message {
                 Message::User { text, .. } => format!("user: {text}"),
                 Message::Assistant(said) => format!("assistant: {} [{} calls]", said.text, said.calls.len()),

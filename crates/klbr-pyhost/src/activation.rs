@@ -225,7 +225,7 @@ async fn ask(hooks: &Hooks, slot: Slot, recorded: &[Asked], report: &mut Report)
 fn sample(slot: Slot) -> Question {
     use klbr_core::event::{Bucket, Priority, SourceKind};
     use klbr_core::ids::{EventId, TurnId};
-    use klbr_core::policy::{NudgeKind, Review};
+    use klbr_core::policy::{Candidate, NudgeKind, Review};
     let action = "1.1.1".parse().expect("an action's id has three numbers");
     let review = || Review::new(action, "local_send".into(), r#"{"content":"sample"}"#.into());
     match slot {
@@ -264,5 +264,20 @@ fn sample(slot: Slot) -> Question {
         Slot::DeliveryFormat => Question::DeliveryFormat(review()),
         Slot::CompactWhen => Question::CompactWhen { used: 1, threshold: 2 },
         Slot::CompactPrompt => Question::CompactPrompt { text: "sample".into() },
+        Slot::CompactKeep => Question::CompactKeep { messages: 9, turns: 1 },
+        Slot::ContextSelect => Question::ContextSelect {
+            events: vec![Candidate {
+                event: EventId(1),
+                kind: SourceKind::Channel,
+                instance: "sample".into(),
+                conversation: Some("d1".into()),
+                priority: Priority::Ambient,
+                waited_ms: 1,
+                bytes: 6,
+            }],
+        },
+        Slot::DeliveryTarget => {
+            Question::DeliveryTarget { conversations: vec!["d1".into()], target: Some("d1".into()) }
+        }
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct AtWork {
     epoch: Epoch,
     /// What names its manifest; with none, it owns nothing.
     name: Option<Arc<str>>,
-    built: OnceCell<Result<Built, Arc<str>>>,
+    built: OnceCell<Built>,
 }
 
 /// A manifest with its hooks.
@@ -61,20 +61,27 @@ impl AtWork {
     /// Takes hooks that were made for it; answers with their worker.
     pub(crate) fn begin(&self, built: Built) -> Option<&Arc<Worker>> {
         // A second one would be dropped: it is only ever made for a fresh one.
-        let _ = self.built.set(Ok(built));
+        let _ = self.built.set(built);
         self.worker()
     }
 
-    /// Makes its hooks, if they are not there yet.
-    pub(crate) async fn begin_with(&self, build: impl AsyncFnOnce(Arc<str>) -> Result<Built, Arc<str>>) {
-        let Some(name) = &self.name else { return };
+    /// Makes its hooks, if they are not there yet and it has any.
+    ///
+    /// # Errors
+    ///
+    /// Fails as the making failed; the next question tries again.
+    pub(crate) async fn begin_with(
+        &self,
+        build: impl AsyncFnOnce(Arc<str>) -> Result<Built, Arc<str>>,
+    ) -> Result<(), Arc<str>> {
+        let Some(name) = &self.name else { return Ok(()) };
         let name = name.clone();
-        self.built.get_or_init(async || build(name).await).await;
+        self.built.get_or_try_init(async || build(name).await).await.map(drop)
     }
 
     /// What it is made of, once it has begun and if it could.
     pub(crate) fn built(&self) -> Option<&Built> {
-        self.built.get()?.as_ref().ok()
+        self.built.get()
     }
 
     /// Its worker, once it has begun.
@@ -84,11 +91,9 @@ impl AtWork {
 
     /// Answers a question, once it has begun.
     pub(crate) async fn decide(&self, question: Question) -> Result<Answer, HookFailure> {
-        let unavailable = |reason: Arc<str>| HookFailure::Unavailable { reason };
-        match self.built.get() {
-            Some(Ok(Built { hooks: Some(hooks), .. })) => hooks.decide(question).await,
-            Some(Ok(Built { hooks: None, .. })) | None => Err(unavailable("nobody owns the slot".into())),
-            Some(Err(reason)) => Err(unavailable(reason.clone())),
+        match self.built().and_then(|built| built.hooks.as_ref()) {
+            Some(hooks) => hooks.decide(question).await,
+            None => Err(HookFailure::Unavailable { reason: "nobody owns the slot".into() }),
         }
     }
 }

@@ -4,7 +4,8 @@
 //! never one: the hook [`Worker`] and the [`Workbench`]. Both are started, limited, heard and killed here,
 //! with everything that came of them.
 //!
-//! Read first: [`Worker`], then [`HookPolicy`] (the core's policy port), [`Live`] (what is in force, and how it changes).
+//! Read first: [`Worker`], then [`HookPolicy`] (the core's policy port), [`Live`] (what is in force, and how it changes),
+//! [`PythonTool`] (cells as an action of the model's, and the other actions as their functions).
 
 mod activation;
 mod at_work;
@@ -23,6 +24,7 @@ mod protocol;
 mod publish;
 mod python_tool;
 mod questions;
+mod reads;
 mod session;
 mod settings;
 mod slots;
@@ -51,6 +53,7 @@ pub use protocol::{
 pub use publish::{TreeError, Trees};
 pub use python_tool::{CellTimes, PYTHON, PythonTool};
 pub use questions::Questions;
+pub use reads::Reads;
 pub use slots::{HookPolicy, SlotBinding};
 pub use sources::Sources;
 pub use transforms::{Held, OnFailure, Step, Transformed, Transforms};

@@ -26,6 +26,7 @@ use crate::invocation::{Invocation, Outcome, Recorder};
 use crate::manifest::{Affected, KeptError, Manifest, Manifests};
 use crate::protocol::Logged;
 use crate::questions::Questions;
+use crate::reads::Reads;
 use crate::worker::{Change, Watch, Worker};
 
 /// How many failed invocations are remembered for the operator.
@@ -58,6 +59,7 @@ pub struct Live(Arc<Shared>);
 
 struct Shared {
     trial: Trial,
+    reads: Arc<Reads>,
     manifests: Manifests,
     questions: Questions,
     probation: Probation,
@@ -134,7 +136,9 @@ impl From<Stopped> for ActivateError {
 impl Live {
     /// A policy that owns nothing until its agent says what is in force. Starts no process.
     pub fn new(parts: Parts) -> Live {
-        let Parts { trial, manifests, questions, probation, recorder, watch } = parts;
+        let Parts { mut trial, manifests, questions, probation, recorder, watch } = parts;
+        let reads = Arc::new(Reads::over(trial.host));
+        trial.host = reads.clone();
         let failures: Arc<Mutex<VecDeque<Invocation>>> = Arc::default();
         let kept = failures.clone();
         let recorder: Arc<dyn Recorder> = Arc::new(move |invocation: Invocation| {
@@ -149,6 +153,7 @@ impl Live {
         let (deaths, died) = mpsc::unbounded_channel();
         Live(Arc::new(Shared {
             trial,
+            reads,
             manifests,
             questions,
             probation,
@@ -169,6 +174,11 @@ impl Live {
     /// of it, workers too, when it is dropped.
     pub fn attach(&self, agent: AgentHandle) -> Attached {
         Attached::start(self.0.clone(), agent)
+    }
+
+    /// Keeps what the agent was asked lately, for later trials: by itself that happens with the end of each turn.
+    pub async fn keep_asked(&self) {
+        self.0.flush_questions().await;
     }
 
     /// Everything that was put in force, the oldest first; the last is in force.
@@ -404,12 +414,12 @@ impl Shared {
                 at_work.entry(governing.epoch).or_insert(fresh).clone()
             }
         };
-        self.begin(&at_work).await;
+        self.begin(&at_work).await.map_err(|reason| HookFailure::Unavailable { reason })?;
         Ok(at_work)
     }
 
     /// Sees to it that an epoch is at work: its manifest read, its worker started. Nobody waits for the worker.
-    async fn begin(&self, at_work: &AtWork) {
+    async fn begin(&self, at_work: &AtWork) -> Result<(), Arc<str>> {
         at_work
             .begin_with(async |name| match self.read(name).await {
                 Ok(manifest) => Ok(self.built(at_work.epoch(), Arc::new(manifest))),
@@ -418,7 +428,7 @@ impl Shared {
                     Err(format!("its manifest cannot be read: {error}{}", source.unwrap_or_default()).into())
                 }
             })
-            .await;
+            .await
     }
 
     /// Lets go what was put in force before what governs an epoch: no turn asks it any more.

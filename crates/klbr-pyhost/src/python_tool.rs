@@ -36,7 +36,7 @@ const MAX_DATA: usize = 4 << 20;
 /// What the action needs beyond the longest cell: for the queue, the start of a process, and the ladder.
 const MARGIN: Duration = Duration::from_secs(30);
 
-/// The action `python`. Its workbench starts with the first cell, and ends when this is dropped.
+/// The action `python` of one agent. Its workbench starts with the first cell, and ends when this is dropped.
 pub struct PythonTool {
     bench: Bench,
     watch: Arc<dyn Watch>,

@@ -21,7 +21,10 @@ const FOOT: &str = r#"
 def parse_question(body: dict[str, Any]) -> Question:
     """The question that the host sent."""
     kind = QUESTIONS[body["slot"]]
-    question: Question = kind(**{name: body[name] for name in kind.__match_args__ if name in body})
+    values = {name: body[name] for name in kind.__match_args__ if name in body}
+    for name, item in ITEMS.get(body["slot"], {}).items():
+        values[name] = [item(**value) for value in values[name]]
+    question: Question = kind(**values)
     return question
 "#;
 
@@ -39,6 +42,7 @@ pub fn python_types() -> String {
         definition(&mut out, &mut names, name, def);
     }
     let mut table = String::from("QUESTIONS: dict[str, Any] = {\n");
+    let mut items = String::from("ITEMS: dict[str, dict[str, Any]] = {\n");
     let mut questions = Vec::new();
     for variant in variants(&question) {
         let slot = constant(variant, "slot");
@@ -47,6 +51,9 @@ pub fn python_types() -> String {
         let doc = slot_doc(&slot);
         class(&mut out, &name, base.as_deref(), &doc, variant, Some("slot"));
         writeln!(table, "    {slot:?}: {name},").expect("a string takes everything");
+        for (field, item) in item_classes(variant) {
+            writeln!(items, "    {slot:?}: {{{field:?}: {item}}},").expect("a string takes everything");
+        }
         questions.push(name.clone());
         names.push(name);
     }
@@ -62,6 +69,8 @@ pub fn python_types() -> String {
         .expect("a string takes everything");
     names.push("Question".to_owned());
     out.push_str(&table);
+    out.push_str("}\n\n");
+    out.push_str(&items);
     out.push_str("}\n\nANSWERS = {\n");
     for slot in all_slots() {
         writeln!(out, "    {:?}: {:?},", slot.as_str(), answer_kind(slot))
@@ -87,12 +96,14 @@ pub fn answer_kind(slot: Slot) -> &'static str {
     match slot {
         Slot::EventPriority => "priority",
         Slot::EventAccept | Slot::Wake | Slot::Age | Slot::CompactWhen => "yes",
-        Slot::Limits => "count",
+        Slot::ContextSelect => "events",
+        Slot::Limits | Slot::CompactKeep => "count",
         Slot::BatchDelay | Slot::Idle => "delay",
         Slot::FrameRender
         | Slot::ContextBlocks
         | Slot::Nudge
         | Slot::DeliveryFormat
+        | Slot::DeliveryTarget
         | Slot::ResultShape
         | Slot::CompactPrompt => "text",
         Slot::Plan => "plan",
@@ -165,6 +176,7 @@ fn python_type(schema: &Value) -> String {
         other => panic!("no Python type is known for {other}; teach it to {}", module_path!()),
     };
     match &schema["type"] {
+        Value::String(name) if name == "array" => format!("list[{}]", python_type(&schema["items"])),
         Value::String(name) => one(name).to_owned(),
         Value::Array(names) => {
             let names: Vec<&str> = names.iter().filter_map(Value::as_str).map(one).collect();
@@ -172,6 +184,12 @@ fn python_type(schema: &Value) -> String {
         }
         other => panic!("a schema without a type that is known: {other} in {schema}"),
     }
+}
+
+/// The fields of a question that list things with names of their own, and what those are.
+fn item_classes(question: &Value) -> impl Iterator<Item = (&String, String)> {
+    let properties = question["properties"].as_object().into_iter().flatten();
+    properties.filter_map(|(name, field)| Some((name, reference(field["items"].get("$ref")?))))
 }
 
 fn variants(schema: &Value) -> impl Iterator<Item = &Value> {
@@ -220,7 +238,7 @@ mod tests {
     #[test]
     fn every_slot_is_known() {
         let names: Vec<&str> = all_slots().into_iter().map(Slot::as_str).collect();
-        assert_eq!(names.len(), 17);
+        assert_eq!(names.len(), 20);
         assert!(names.contains(&"attention.batch_delay"));
     }
 }

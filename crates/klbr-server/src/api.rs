@@ -3,6 +3,7 @@
 //! Owns shapes and paths. Refuses to know how they are carried. Instants are UTC milliseconds.
 
 pub mod path;
+pub mod policy;
 
 use std::sync::Arc;
 
@@ -469,6 +470,23 @@ pub struct Problem {
     /// One word for programs, such as `unknown_agent`.
     pub code: String,
     /// What is wrong, for people.
+    pub message: String,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Where else something is wrong, or where exactly: lines of a file that was sent, or of code.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<Place>,
+}
+
+/// A place where something is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Place {
+    /// The file, as the client called it or as it stands in the home.
+    pub file: String,
+    /// The line, from 1; 0 when it is about the whole.
+    pub line: u32,
+    /// What is wrong.
     pub message: String,
     /// What to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

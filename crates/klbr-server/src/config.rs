@@ -7,10 +7,12 @@ mod discord;
 mod file;
 mod layers;
 mod model;
+mod python;
 mod workspace;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use klbr_core::ids::AgentName;
 use klbr_core::model::ToolChoice;
@@ -19,7 +21,9 @@ pub use klbr_workspace::code::Isolation;
 
 use crate::pause::Pause;
 pub use file::SETTINGS;
+pub use klbr_core::config::Toolset;
 use layers::Layers;
+pub use python::{PythonConfig, SelfActivation};
 
 /// Looks a setting up by its environment name; `None` when it is not set there.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -47,12 +51,50 @@ pub struct Config {
     pub workspace: Option<WorkspaceConfig>,
     /// The code that the agent may work on, if any.
     pub code: Option<CodeConfig>,
+    /// Policy and cells in Python.
+    pub python: Python,
     /// How a process is started in which hard files are parsed; without it they are parsed in the daemon's own.
     pub parser: Option<Isolation>,
     /// Names of environment variables that hold secrets; processes that the agent starts do not get them.
     pub secret_variables: Vec<String>,
+    /// What policy in Python may ask of the host's environment, by name.
+    pub variables: Variables,
     /// Where to stand still, for proofs.
     pub pause: Option<Pause>,
+}
+
+/// Whether Python is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Python {
+    /// It is.
+    On(PythonConfig),
+    /// Nobody asked for it. What an earlier host put in force goes on; nothing new that needs it is taken.
+    Unasked(PythonConfig),
+    /// It is switched off: slots that a policy owns have nobody who answers.
+    Off,
+}
+
+type OwnedLookup = dyn Fn(&str) -> Option<String> + Send + Sync;
+
+/// A lookup in the host's environment. Debug output shows no value.
+#[derive(Clone)]
+pub struct Variables(Arc<OwnedLookup>);
+
+impl Variables {
+    /// Looks variables up with this.
+    pub fn new(lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
+        Variables(Arc::new(lookup))
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<String> {
+        (self.0)(name)
+    }
+}
+
+impl std::fmt::Debug for Variables {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Variables")
+    }
 }
 
 /// What is told of the agent.
@@ -181,8 +223,10 @@ impl Config {
             process_tool: false,
             workspace: None,
             code: None,
+            python: Python::Unasked(PythonConfig::default()),
             parser: None,
             secret_variables: Vec::new(),
+            variables: Variables::new(|_| None),
             pause: None,
         }
     }
@@ -212,6 +256,11 @@ impl Config {
         agent.context_tokens = layers.parse(CONTEXT_TOKENS, "a number of tokens")?;
         agent.max_output_tokens = layers.parse(MAX_OUTPUT_TOKENS, "a number of tokens")?;
         layers.set(TOOL_CHOICE, &mut agent.tool_choice, "auto or required")?;
+        config.python = match (python::python(home, &layers)?, layers.get(PYTHON_ENABLED)) {
+            (Some(python), _) => Python::On(python),
+            (None, Some(_)) => Python::Off,
+            (None, None) => Python::Unasked(python::unconfigured(home, &layers)),
+        };
         config.pause = layers.parse(PAUSE_AT, &Pause::expected())?;
         config.secret_variables = model::secret_variables(&layers);
         config.secret_variables.extend(discord::secret_variables(&layers));
@@ -271,6 +320,20 @@ pub const CODE_ROOT: &str = "KLBR_CODE_ROOT";
 pub(crate) const CODE_ENABLED: &str = "KLBR_CODE_ENABLED";
 /// Whether it may change that code; only in `klbr.toml`.
 pub(crate) const CODE_WRITE: &str = "KLBR_CODE_WRITE";
+/// Whether Python is used; true when anything else is said of it.
+pub const PYTHON_ENABLED: &str = "KLBR_PYTHON_ENABLED";
+/// The interpreter: a path, or a name on `PATH`.
+pub const PYTHON: &str = "KLBR_PYTHON";
+/// The most memory of one process, in MiB.
+pub const PYTHON_MEMORY: &str = "KLBR_PYTHON_MEMORY_MB";
+/// The most processor time of one process over its whole life, in seconds.
+pub const PYTHON_CPU: &str = "KLBR_PYTHON_CPU_SECS";
+/// The most open files of one process.
+pub const PYTHON_FILES: &str = "KLBR_PYTHON_OPEN_FILES";
+/// How the model acts: `tools`, `python` or `both`.
+pub const PYTHON_ACTIONS: &str = "KLBR_PYTHON_ACTIONS";
+/// Whether the agent may put policy in force: `ask` or `allow`; only in `klbr.toml`.
+pub(crate) const PYTHON_SELF_ACTIVATION: &str = "KLBR_PYTHON_SELF_ACTIVATION";
 /// What is logged; see [`crate::logging`].
 pub const LOG: &str = "KLBR_LOG";
 /// Where to stand still; see [`crate::pause`].

@@ -50,6 +50,11 @@ impl Home {
         self.dir.join("agents").join(name.as_str())
     }
 
+    /// What policy is made of: published trees and manifests, each under its content's hash.
+    pub fn policy(&self) -> PathBuf {
+        self.dir.join("policy")
+    }
+
     /// What lives only as long as a daemon.
     pub fn run(&self) -> PathBuf {
         self.dir.join("run")

@@ -11,6 +11,7 @@ use crate::api::{ChannelStatus, ModelStatus, Models, State};
 use crate::daemon::StartError;
 use crate::metrics::Metrics;
 use crate::model::LateModel;
+use crate::python::Python;
 
 /// How far an agent is.
 #[derive(Clone)]
@@ -37,6 +38,8 @@ pub(crate) struct Hosted {
     pub(crate) metrics: Metrics,
     /// Discord, once the agent is there.
     pub(crate) discord: OnceLock<Discord>,
+    /// Python, once the agent is there and unless it is switched off.
+    pub(crate) python: OnceLock<Python>,
     channel: watch::Sender<Option<ChannelStatus>>,
     slot: watch::Sender<Slot>,
 }
@@ -48,6 +51,7 @@ impl Hosted {
             model,
             metrics: Metrics::default(),
             discord: OnceLock::new(),
+            python: OnceLock::new(),
             channel: watch::Sender::new(None),
             slot: watch::Sender::new(Slot::Starting),
         }

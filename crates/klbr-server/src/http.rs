@@ -6,10 +6,12 @@ mod extract;
 mod guard;
 mod memory;
 mod openapi;
+mod policy;
 mod read;
 mod routes;
 mod stream;
 mod system;
+mod workbench;
 mod ws;
 
 use std::collections::BTreeSet;

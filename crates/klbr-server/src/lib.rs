@@ -26,6 +26,7 @@ mod metrics;
 mod model;
 pub mod pause;
 pub mod process;
+mod python;
 mod workspace;
 
 pub use config::{Config, ConfigError};

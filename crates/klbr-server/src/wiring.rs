@@ -99,7 +99,8 @@ fn run() -> Result<(), Failure> {
     })?;
     let program = std::env::current_exe().map_err(|error| failure("this program cannot be found", &error))?;
     let parser = Isolation { program, arguments: vec![PARSER.into()], above_bytes: HARD };
-    let config = Config { parser: Some(parser), ..config };
+    let variables = config::Variables::new(|name| std::env::var(name).ok());
+    let config = Config { parser: Some(parser), variables, ..config };
     log(&home, &flag(config::LOG).or_else(|| environment(config::LOG)).unwrap_or_default())?;
     let runtime = runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -454,6 +454,19 @@ impl World {
         if self.tame {
             return Ok(question.default_answer());
         }
+        match (choice % 6, question) {
+            (0..3, Question::ContextSelect { events }) => {
+                let some = events.iter().skip(choice as usize % events.len()).step_by(2);
+                return Ok(Answer::Events(some.map(|candidate| candidate.event).collect()));
+            }
+            (0..3, Question::DeliveryTarget { conversations, .. }) => {
+                return Ok(Answer::Text(conversations.last().cloned()));
+            }
+            (0..4, Question::CompactKeep { turns, .. }) => {
+                return Ok(Answer::Count(choice as u32 % (turns + 1)));
+            }
+            _ => {}
+        }
         match choice % 6 {
             0 => Err(HookFailure::Unavailable { reason: "gone".into() }),
             1 => Ok(Answer::Yes(true)),
@@ -569,6 +582,9 @@ fn config(rng: &mut Rng) -> Config {
         Slot::DeliveryFormat,
         Slot::CompactWhen,
         Slot::CompactPrompt,
+        Slot::CompactKeep,
+        Slot::ContextSelect,
+        Slot::DeliveryTarget,
     ];
     if rng.bool() {
         for slot in slots {

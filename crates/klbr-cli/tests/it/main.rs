@@ -1,5 +1,9 @@
 //! The command as a process: what it prints, how it ends, what it leaves behind.
-#![expect(clippy::unwrap_used, reason = "a test's helpers fail where they stand, like the test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test's helpers fail where they stand, like the test"
+)]
 
 mod chat;
 mod code;
@@ -8,4 +12,5 @@ mod demo;
 mod errors;
 mod memory;
 mod model;
+mod policy;
 mod program;

@@ -1,7 +1,7 @@
 //! Looks a name up in a tree that has no index: the name's letters first, and only files that may hold it are parsed.
 
 use super::{Admits, Answer, Hit, IndexError, IndexOptions, Query, prefilter::Prefilter, survey::each};
-use crate::parse::Cancel;
+use crate::{assemble::Wanted, parse::Cancel};
 use std::{ops::ControlFlow, path::Path};
 
 /// Answers one question over a folder, or a file, without keeping anything. It ends when the query's limit is passed.
@@ -30,6 +30,7 @@ pub fn lookup_among(
 ) -> Result<Answer, IndexError> {
     let is_below = |path: &Path| query.below.as_ref().is_none_or(|below| path.starts_with(below));
     let filter = Prefilter::new(query.selector.name(), query.role);
+    let wanted = Wanted { role: Some(query.role), name: Some(query.selector.name()) };
     let mut answer = Answer::default();
     let coverage = each(
         path,
@@ -38,7 +39,7 @@ pub fn lookup_among(
         cancel,
         |found, text| filter.may_hold(found.language, text),
         |surveyed| {
-            let extraction = surveyed.symbols(Some(query.role));
+            let extraction = surveyed.wanted(wanted);
             let language = extraction.language.name;
             let symbols = extraction.symbols.into_iter().filter(|symbol| query.takes(symbol));
             let mut hits = symbols.map(|symbol| (symbol, language)).peekable();

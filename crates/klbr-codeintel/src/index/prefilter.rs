@@ -1,7 +1,10 @@
 //! Whether a text may hold a name at all, seen from its letters alone: never a wrong no, and few a wrong yes.
 
+mod members;
+
 use crate::{language::Language, symbol::SymbolRole};
 use memchr::memmem::Finder;
+use std::{cell::OnceCell, ops::Range};
 
 /// Words after which Rust introduces a name.
 const RUST_WORDS: &[&[u8]] = &[
@@ -9,7 +12,7 @@ const RUST_WORDS: &[&[u8]] = &[
     b"ref", b"crate", b"as", b"pub", b"macro",
 ];
 
-pub(super) struct Prefilter<'a> {
+pub(crate) struct Prefilter<'a> {
     finder: Finder<'a>,
     /// Whether the letters are the name itself and not a piece of it.
     whole: bool,
@@ -17,23 +20,26 @@ pub(super) struct Prefilter<'a> {
 }
 
 impl<'a> Prefilter<'a> {
-    pub(super) fn new(name: &'a str, role: SymbolRole) -> Self {
+    pub(crate) fn new(name: &'a str, role: SymbolRole) -> Self {
         let literal = literal(name);
-        Prefilter { finder: Finder::new(literal), whole: literal == name, role }
+        // An `extern` block is named by the words that it begins with.
+        let whole = literal == name && name != "extern";
+        Prefilter { finder: Finder::new(literal), whole, role }
     }
 
-    pub(super) fn may_hold(&self, language: Language, text: &[u8]) -> bool {
+    pub(crate) fn may_hold(&self, language: Language, text: &[u8]) -> bool {
         let length = self.finder.needle().len();
         if !self.whole || length == 0 {
             return self.finder.find(text).is_some();
         }
+        let members = Members { text, regions: OnceCell::new() };
         self.finder.find_iter(text).any(|at| {
             let (before, after) = (&text[..at], &text[at + length..]);
             if before.last().is_some_and(is_word) || after.first().is_some_and(is_word) {
                 return false;
             }
             match (self.role, language) {
-                (SymbolRole::Definition, Language::Rust) => rust_may_define(before, after),
+                (SymbolRole::Definition, Language::Rust) => rust_may_define(before, after, &members),
                 (SymbolRole::Definition, Language::Python) => python_may_define(before, after),
                 _ => true,
             }
@@ -51,9 +57,23 @@ fn is_word(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || *byte == b'_' || *byte >= 0x80
 }
 
+/// Where a text may have fields and variants, sought when it is first asked for.
+struct Members<'t> {
+    text: &'t [u8],
+    regions: OnceCell<Vec<Range<usize>>>,
+}
+
+impl Members<'_> {
+    fn hold(&self, at: usize) -> bool {
+        self.regions.get_or_init(|| members::regions(self.text)).iter().any(|region| region.contains(&at))
+    }
+}
+
 /// A name follows a keyword of its own on its line, or is a field or variant, which stands behind a brace, a comma or
 /// the like. What a line above ends with tells nothing.
-fn rust_may_define(before: &[u8], after: &[u8]) -> bool {
+fn rust_may_define(before: &[u8], after: &[u8], members: &Members<'_>) -> bool {
+    let at = before.len();
+    let may_be_member = |after| may_be_member(after) && members.hold(at);
     let before = before.strip_suffix(b"r#").unwrap_or(before);
     let trimmed = before.trim_ascii_end();
     let length = trimmed.iter().rev().take_while(|byte| is_word(byte)).count();
@@ -127,6 +147,8 @@ mod tests {
             "f(len, x)",
             "{ len => 1 }",
             ";\n    len.x()",
+            "struct S { a: u8 } fn f() { S { len: 1 } }",
+            "enum E { A } fn f() { match x { len(1) => 2 } }",
         ] {
             assert!(!may_define(Language::Rust, "len", text), "{text}");
         }
@@ -143,9 +165,9 @@ mod tests {
             "let len = |x| x",
             "fn len",
             "fn r#len",
-            "{ len: u8 }",
-            "pub len: u8",
-            "/// Text.\nlen: u8",
+            "struct S { len: u8 }",
+            "struct S { pub len: u8 }",
+            "union U {\n/// Text.\nlen: u8 }",
             "enum E {A, len}",
             "fn\nlen",
         ] {

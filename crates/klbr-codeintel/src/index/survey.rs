@@ -6,7 +6,7 @@ use super::{
     work::{Hand, threads},
 };
 use crate::{
-    assemble,
+    assemble::{self, Wanted},
     diagnostics::{Diagnostics, diagnostics},
     hash::ContentHash,
     language::{LanguageSource, ResolvedLanguage},
@@ -79,7 +79,11 @@ impl<'a> Surveyed<'a> {
 
     /// Its symbols, of one role or of both.
     pub fn symbols(&self, role: Option<SymbolRole>) -> SymbolExtraction {
-        assemble::extraction(self.language(), self.source, &self.raws, role)
+        self.wanted(Wanted { role, name: None })
+    }
+
+    pub(super) fn wanted(&self, wanted: Wanted<'_>) -> SymbolExtraction {
+        assemble::extraction(self.language(), self.source, &self.raws, wanted)
     }
 
     /// Where it leaves its grammar.

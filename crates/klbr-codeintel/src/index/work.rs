@@ -133,8 +133,8 @@ impl<'a> Hand<'a> {
         match &mut self.worker {
             Some(worker) if worker.takes(self.text.len()) => worker.extract(found.language, &self.text),
             _ => {
-                let parsed = self.extractor.parsed(found.language, &self.text)?;
-                Ok(Compact::new(&self.text, &parsed.raws))
+                let raws = self.extractor.raws(found.language, &self.text)?;
+                Ok(Compact::new(&self.text, &raws))
             }
         }
     }
@@ -143,7 +143,7 @@ impl<'a> Hand<'a> {
     pub(super) fn raws(&mut self, found: &Found) -> Result<Raws, ExtractError> {
         match &mut self.worker {
             Some(worker) if worker.takes(self.text.len()) => worker.raws(found.language, &self.text),
-            _ => Ok(self.extractor.parsed(found.language, &self.text)?.raws),
+            _ => self.extractor.raws(found.language, &self.text),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Python: which nodes define and which mention. Functions by where they stand and how they are decorated, classes,
 //! the attributes of modules, classes and instances, aliases, and lambdas that a name is bound to.
 
-mod items;
-mod mentions;
+pub(crate) mod items;
+pub(crate) mod mentions;
 
 pub(crate) use items::{docs, qualifier};
 

@@ -1,14 +1,15 @@
 //! Rust: which nodes define and which mention. Every item of the reference, methods by where they stand, impls under
 //! their headings, closures that a `let` names, and items in item-like macro invocations.
 
-mod items;
-mod macros;
-mod mentions;
+pub(crate) mod items;
+pub(crate) mod macros;
+pub(crate) mod mentions;
 
 pub(crate) use items::{docs, qualifier};
 
 use super::{field, kinds};
 use crate::{
+    range::Span,
     symbol::SymbolKind,
     walk::{Grammar, Step, Walk},
 };
@@ -79,6 +80,7 @@ struct Fields {
     field: u16,
     macro_: u16,
     alias: u16,
+    condition: u16,
 }
 
 impl Rust {
@@ -97,6 +99,7 @@ impl Rust {
                 field: field("field"),
                 macro_: field("macro"),
                 alias: field("alias"),
+                condition: field("condition"),
             },
         }
     }
@@ -203,7 +206,7 @@ impl Grammar for Rust {
                 Step::Over
             }
             Kind::Comment => {
-                if items::is_outer_doc(walk.source, node) {
+                if items::is_outer_doc(Span::of(node).slice(walk.source)) {
                     walk.attach(node.start_byte());
                 }
                 Step::Over

@@ -159,31 +159,85 @@ fn a_parse_that_takes_too_long_ends_and_so_does_one_that_is_cancelled() {
     assert_eq!(names(&extract("python", "def after(): pass\n").symbols), ["after"]);
 }
 
+/// What would have every name look at all the others.
+#[test]
+fn the_longest_chains_take_no_longer_than_told() {
+    let attributes: String = (0..12_000).map(|number| format!("        self.a{number} = 1\n")).collect();
+    let texts = [
+        ("rust", format!("fn f() {{ {}a }}", "a::".repeat(100_000))),
+        ("python", format!("class C:\n    def f(self):\n{attributes}")),
+    ];
+    let limits = Limits { max_time: Duration::from_secs(1), ..Limits::default() };
+    for (language, text) in texts {
+        let begun = Instant::now();
+        let _ = Extractor::new(limits).extract(None, text.as_bytes(), Some(language));
+        assert!(begun.elapsed() < Duration::from_secs(30), "{language}: {:?}", begun.elapsed());
+    }
+}
+
+/// Texts that nest by brackets, by words and signs alone, and by chains that a parser may turn into nesting.
+fn nested(deep: usize) -> Vec<(&'static str, String)> {
+    let nest =
+        |open: &str, inner: &str, close: &str| format!("{}{inner}{}", open.repeat(deep), close.repeat(deep));
+    let body = |expression: String| format!("fn f() {{ x = {expression} }}");
+    let ifs: String = (0..deep.min(1000)).map(|depth| format!("{}if x:\n", " ".repeat(depth))).collect();
+    let rust = [
+        body(nest("(", "1", ")")),
+        nest("mod m { ", "fn f() {}", " }"),
+        nest("fn f() { ", "1;", " }"),
+        format!("type T = {};", nest("Vec<", "u8", ">")),
+        format!("type T = {};", nest("A<u8, ", "u8", ">")),
+        format!("m!{{ {} }}", nest("{", "fn f() {}", "}")),
+        "fn f() { ".repeat(deep),
+        "(".repeat(deep),
+        body(nest("&", "1", "")),
+        body(nest("!- *", "1", "")),
+        body(nest("|a, b| ", "1", "")),
+        body(nest("move || ", "1", "")),
+        body(nest("if a {} else ", "{}", "")),
+        body(nest("{ 1 } = ", "1", "")),
+        body(nest("return ", "1", "")),
+        body(nest("a..", "1", "")),
+        body(nest("", "f", "()")),
+        body(nest("", "f", ".a[0]?")),
+        body(nest("", "1", " + 1")),
+        body(nest("", "1", " as u8")),
+        format!("fn f(x: {}) {{}}", nest("&mut *const ", "u8", "")),
+        format!("fn f() {{ let {} = 1; }}", nest("&", "x", "")),
+    ];
+    let python = [
+        nest("(", "1", ")"),
+        nest("[", "1", "]"),
+        nest("{1: ", "1", "}"),
+        nest("lambda: ", "1", ""),
+        nest("lambda a, b: ", "1", ""),
+        "[".repeat(deep),
+        nest("-", "1", ""),
+        nest("not ", "1", ""),
+        nest("1 if 1 else ", "1", ""),
+        nest("1 ** ", "1", ""),
+        nest("", "1", " + 1"),
+        nest("", "1", " and 1"),
+        nest("", "f", "()"),
+        nest("", "f", ".a[0]"),
+        nest("y = ", "1", ""),
+        nest("f'{", "1", "}'"),
+    ];
+    let rust = rust.into_iter().map(|text| ("rust", text));
+    let python = python.into_iter().map(|text| ("python", format!("x = {text}\n")));
+    let blocks = [
+        format!("{ifs}{}pass\n", " ".repeat(deep.min(1000))),
+        format!("if x:\n  pass\n{}", "elif x:\n  pass\n".repeat(deep)),
+    ];
+    rust.chain(python).chain(blocks.map(|text| ("python", text))).collect()
+}
+
 #[test]
 fn the_deepest_nesting_overflows_no_stack() {
-    const DEEP: usize = 10_000;
-    let nest =
-        |open: &str, inner: &str, close: &str| format!("{}{inner}{}", open.repeat(DEEP), close.repeat(DEEP));
-    let python_ifs: String = (0..1000).map(|depth| format!("{}if x:\n", " ".repeat(depth))).collect();
-    let texts = [
-        ("rust", format!("fn f() {{ {} }}", nest("(", "1", ")"))),
-        ("rust", nest("mod m { ", "fn f() {}", " }")),
-        ("rust", nest("fn f() { ", "1;", " }")),
-        ("rust", format!("type T = {};", nest("Vec<", "u8", ">"))),
-        ("rust", format!("m!{{ {} }}", nest("{", "fn f() {}", "}"))),
-        ("rust", "fn f() { ".repeat(DEEP)),
-        ("rust", "(".repeat(DEEP)),
-        ("python", format!("x = {}\n", nest("(", "1", ")"))),
-        ("python", format!("x = {}\n", nest("[", "1", "]"))),
-        ("python", format!("{python_ifs}{}pass\n", " ".repeat(1000))),
-        ("python", format!("x = {}y\n", "lambda: ".repeat(DEEP))),
-        ("python", "[".repeat(DEEP)),
-        ("python", format!("x = {}\n", "-".repeat(DEEP))),
-    ];
-    let limits = Limits { max_time: Duration::from_secs(5), ..Limits::default() };
+    let limits = Limits { max_time: Duration::from_secs(2), ..Limits::default() };
     // A small stack shows a recursion that a large one would hide.
     let parse = move || {
-        for (language, text) in texts {
+        for (language, text) in [40, 75, 150, 10_000].into_iter().flat_map(nested) {
             match Extractor::new(limits).extract(None, text.as_bytes(), Some(language)) {
                 Ok(extraction) => {
                     klbr_codeintel::outline(&extraction.symbols).to_string();

@@ -23,9 +23,8 @@ impl Agent {
         if let Some(conversation) = &event.conversation {
             self.alias(conversation);
         }
-        let held = (self.is_bound(Slot::EventAccept) || self.is_bound(Slot::EventPriority))
-            && !event.priority.preempts()
-            && event.source.kind != crate::event::SourceKind::System;
+        let is_policys = !event.priority.preempts() && event.source.kind != crate::event::SourceKind::System;
+        let held = is_policys && (self.is_bound(Slot::EventAccept) || self.is_bound(Slot::EventPriority));
         let header = Header {
             id,
             source: event.source,
@@ -48,6 +47,9 @@ impl Agent {
             self.withdraw(older);
         } else if held {
             self.ask_about(&header);
+        } else if is_policys {
+            self.note_default(&accept_question(&header));
+            self.note_default(&priority_question(&header));
         }
         id
     }
@@ -74,16 +76,7 @@ impl Agent {
 
     /// Has policy say whether a held event is kept, and then how urgent it is.
     pub(super) fn ask_about(&mut self, header: &Header) {
-        let question = Question::EventAccept {
-            event: header.id,
-            kind: header.source.kind,
-            instance: header.source.instance.clone(),
-            external_id: header.external_id.clone(),
-            conversation: header.conversation.as_ref().map(|conversation| conversation.id.clone()),
-            priority: header.priority,
-            bytes: header.bytes,
-        };
-        self.ask(question, Then::Accept(header.id));
+        self.ask(accept_question(header), Then::Accept(header.id));
     }
 
     pub(super) fn accept(&mut self, event: EventId, accepted: bool) {
@@ -94,13 +87,7 @@ impl Agent {
     }
 
     fn ask_priority(&mut self, header: &Header) {
-        let question = Question::EventPriority {
-            event: header.id,
-            kind: header.source.kind,
-            instance: header.source.instance.clone(),
-            priority: header.priority,
-        };
-        self.ask(question, Then::Prioritise(header.id));
+        self.ask(priority_question(header), Then::Prioritise(header.id));
     }
 
     /// Something new waits: what was decided about the batch before is decided anew.
@@ -132,5 +119,26 @@ impl Agent {
         let number = self.state.aliases.iter().filter_map(given).max().unwrap_or(0) + 1;
         let alias = format!("{prefix}{number}").into();
         self.record(Record::Aliased { conversation: conversation.clone(), alias });
+    }
+}
+
+fn accept_question(header: &Header) -> Question {
+    Question::EventAccept {
+        event: header.id,
+        kind: header.source.kind,
+        instance: header.source.instance.clone(),
+        external_id: header.external_id.clone(),
+        conversation: header.conversation.as_ref().map(|conversation| conversation.id.clone()),
+        priority: header.priority,
+        bytes: header.bytes,
+    }
+}
+
+fn priority_question(header: &Header) -> Question {
+    Question::EventPriority {
+        event: header.id,
+        kind: header.source.kind,
+        instance: header.source.instance.clone(),
+        priority: header.priority,
     }
 }

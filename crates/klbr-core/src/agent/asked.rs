@@ -23,6 +23,11 @@ impl Agent {
         }
     }
 
+    /// Takes down what is not asked of anybody, because nobody owns its slot.
+    pub(super) fn note_default(&mut self, question: &Question) {
+        self.note_asked(question, &question.default_answer());
+    }
+
     /// Hands out the questions that were decided since the last time.
     pub fn take_asked(&mut self) -> Vec<Asked> {
         std::mem::take(&mut self.live.lately.0).into_values().flatten().collect()

@@ -150,8 +150,12 @@ impl Agent {
         let formatted = self.live.judged.get(&action).is_some_and(|judged| judged.formatted);
         let review = Review::new(action, call.name, arguments.clone());
         self.live.judged.insert(action, Judged { arguments, formatted });
-        if is_delivery && !formatted && self.is_bound(Slot::DeliveryFormat) {
-            return self.ask(Question::DeliveryFormat(review), Then::Format(action));
+        if is_delivery && !formatted {
+            let question = Question::DeliveryFormat(review.clone());
+            if self.is_bound(Slot::DeliveryFormat) {
+                return self.ask(question, Then::Format(action));
+            }
+            self.note_default(&question);
         }
         let question =
             if is_delivery { Question::DeliveryReview(review) } else { Question::ActionReview(review) };
@@ -306,8 +310,12 @@ impl Agent {
         if let Some(wait) = wait.filter(|_| end.is_confirmed() && !action.is_inner()) {
             return self.record(Record::Yielded { action, told: observation, wait });
         }
-        if answer.is_none() && !action.is_inner() && self.is_bound(Slot::ResultShape) {
-            return self.record(Record::Ended { action, end, observation, delivered });
+        if answer.is_none() && !action.is_inner() {
+            if self.is_bound(Slot::ResultShape) {
+                return self.record(Record::Ended { action, end, observation, delivered });
+            }
+            let (name, text) = (call.name.clone(), observation.clone());
+            self.note_default(&Question::ResultShape { action, name, text });
         }
         let answer = answer.map_or_else(|| output(&call, &end, &observation), |answer| *answer);
         self.settle_with(action, end, answer, delivered);

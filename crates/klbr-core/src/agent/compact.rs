@@ -8,12 +8,15 @@ use super::render;
 use crate::context::stub;
 use crate::input::Command;
 use crate::model::{Failure, Message, Parameters, Sampled, Usage};
-use crate::policy::Question;
+use crate::policy::{Question, Slot};
 use crate::record::Record;
 use crate::state::Phase;
 
 /// Tries of one summary before it is given up, or the last resort is taken.
 const MAX_ATTEMPTS: u32 = 3;
+
+/// Fewer messages are no summary's worth.
+const MIN_COVERED: usize = 3;
 
 /// What the request for a summary says, unless policy says otherwise.
 const PROMPT: &str = "The conversation so far is about to be replaced by a summary, because it takes up most of \
@@ -34,7 +37,8 @@ impl Agent {
             self.sample_summary(covers, prompt, model);
             return true;
         }
-        let busy = self.live.is_asking(Then::Compact) || self.live.is_asking(Then::AskForSummary);
+        let asked = [Then::Compact, Then::Keep, Then::AskForSummary];
+        let busy = asked.into_iter().any(|one| self.live.is_asking(one));
         if busy || self.live.loading.is_some() {
             return false;
         }
@@ -58,6 +62,12 @@ impl Agent {
                 return false;
             }
             self.live.compaction_retry = None;
+            let turns = self.cuts().len() as u32;
+            if turns > 0 && self.live.keep.is_none() && self.is_bound(Slot::CompactKeep) {
+                let messages = self.coverable() as u32;
+                self.ask(Question::CompactKeep { messages, turns }, Then::Keep);
+                return true;
+            }
             self.ask(Question::CompactPrompt { text: PROMPT.into() }, Then::AskForSummary);
             return true;
         }
@@ -86,7 +96,7 @@ impl Agent {
 
     /// Whether there is a front of the transcript that a summary could stand for.
     pub(super) fn can_summarise(&self) -> bool {
-        self.coverable() >= 3
+        self.coverable() >= MIN_COVERED
     }
 
     /// How many messages a summary made now would stand for. A wait's call has no result yet, so that the turn that
@@ -96,14 +106,20 @@ impl Agent {
             Phase::Waiting(_) => {
                 let transcript = &self.state.transcript;
                 let opening = transcript.last_opening();
-                let results = transcript.messages()[opening..].iter().filter_map(|message| match message {
-                    Message::Tool { text, .. } => Some(&**text),
-                    Message::User { .. } | Message::Assistant(_) => None,
-                });
-                if stub::are_whole(results) { opening } else { 0 }
+                if stub::are_whole(results(&transcript.messages()[opening..])) { opening } else { 0 }
             }
             Phase::Resting { .. } | Phase::Turn(_) => self.state.transcript.answered_len(),
         }
+    }
+
+    /// Where a range could end so that the turns behind it stay as they are, the shortest rest first. Nothing that
+    /// stays names what would be gone.
+    fn cuts(&self) -> Vec<usize> {
+        let (messages, covers) = (self.state.transcript.messages(), self.coverable());
+        let opens = |at: &usize| matches!(messages[*at], Message::User { starts_turn: true, .. });
+        let cuts = (MIN_COVERED..covers).rev().filter(opens);
+        let is_whole = |at: &usize| stub::are_whole(results(&messages[*at..]));
+        cuts.take_while(is_whole).collect()
     }
 
     /// Whether the operator waits for the turn that runs.
@@ -127,7 +143,9 @@ impl Agent {
     }
 
     pub(super) fn request_summary(&mut self, prompt: Arc<str>) {
-        let covers = self.coverable();
+        let keep = self.live.keep.take().unwrap_or(0) as usize;
+        let cut = keep.checked_sub(1).and_then(|newest| self.cuts().get(newest).copied());
+        let covers = cut.unwrap_or_else(|| self.coverable());
         let prompt = render::instructions(&prompt);
         let model = self.state.transcript.model.clone().unwrap_or_else(|| self.config.model.clone());
         self.record(Record::CompactionRequested {
@@ -227,4 +245,12 @@ impl Agent {
         let number = self.state.summaries + 1;
         self.record(Record::Compacted { number, covers, covered, prompt, summary, model, usage });
     }
+}
+
+/// The results among messages.
+fn results(messages: &[Message]) -> impl Iterator<Item = &str> + Clone {
+    messages.iter().filter_map(|message| match message {
+        Message::Tool { text, .. } => Some(&**text),
+        Message::User { .. } | Message::Assistant(_) => None,
+    })
 }

@@ -123,8 +123,13 @@ impl Agent {
             (Then::Nudge(kind), Answer::Text(text)) => self.nudge(kind, text),
             (Then::Open(cause), Answer::Plan { model, effort }) => {
                 self.live.plan = Some(Plan { model, effort });
+                self.choose(cause);
+            }
+            (Then::Select(cause), Answer::Events(events)) => {
+                self.live.chosen = Some(events.into_iter().collect());
                 self.load(Purpose::Open(cause));
             }
+            (Then::Keep, Answer::Count(turns)) => self.live.keep = Some(turns),
             (Then::Format(action), Answer::Text(arguments)) => {
                 if let (Some(judged), Some(arguments)) = (self.live.judged.get_mut(&action), arguments) {
                     *judged = Judged { arguments, formatted: true };

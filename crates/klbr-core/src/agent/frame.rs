@@ -8,6 +8,7 @@ use crate::action::{Anchor, FrameContext};
 use crate::attention::Item;
 use crate::event::{Audience, Conversation, Header, Priority, SourceKind};
 use crate::ids::EventId;
+use crate::policy::Candidate;
 use crate::time::Timestamp;
 
 /// How many undecided items a frame previews.
@@ -72,12 +73,39 @@ impl Agent {
             selection.events.extend(operator.values().take(limits.frame_events).cloned());
         } else {
             self.select_external(&mut selection);
+            if let Some(chosen) = &self.live.chosen {
+                let is_chosen = |header: &Header| {
+                    chosen.contains(&header.id) || header.joins.is_some_and(|older| chosen.contains(&older))
+                };
+                selection.events.retain(is_chosen);
+            }
         }
         if selection.events.iter().any(|header| header.source.kind == SourceKind::Channel) {
             selection.pending = self.state.attention.pending().take(PREVIEW).cloned().collect();
         }
         selection.events.extend(inbox.receipts().take(limits.frame_events).cloned());
         selection
+    }
+
+    /// What policy may choose from for the next opening frame; nothing when it shows the operator's words.
+    pub(super) fn candidates(&self) -> Vec<Candidate> {
+        let inbox = &self.state.inbox;
+        if !inbox.waiting(Priority::Operator).is_empty() {
+            return Vec::new();
+        }
+        let mut selection = Selection::default();
+        self.select_external(&mut selection);
+        let is_joined = |header: &&Header| header.joins.is_some_and(|older| inbox.contains(older));
+        let candidate = |header: &Header| Candidate {
+            event: header.id,
+            kind: header.source.kind,
+            instance: header.source.instance.clone(),
+            conversation: header.conversation.as_ref().and_then(|one| self.state.aliases.alias(one)).cloned(),
+            priority: header.priority,
+            waited_ms: self.now().since(header.at).as_millis() as u64,
+            bytes: header.bytes,
+        };
+        selection.events.iter().filter(|header| !is_joined(header)).map(candidate).collect()
     }
 
     /// Chooses what joins a running turn at its step boundary: what jobs and teams deliver (`C-FRM-2`).
@@ -167,14 +195,20 @@ impl Agent {
     }
 }
 
-/// What deliveries of a turn resolve their defaults against: a destination only when there is exactly one.
-pub(super) fn context(events: &[Header]) -> FrameContext {
+/// The conversations that events come from, each once.
+pub(super) fn conversations(events: &[Header]) -> Vec<&Conversation> {
     let mut conversations: Vec<&Conversation> = Vec::new();
     for conversation in events.iter().filter_map(|header| header.conversation.as_ref()) {
         if !conversations.contains(&conversation) {
             conversations.push(conversation);
         }
     }
+    conversations
+}
+
+/// What deliveries of a turn resolve their defaults against: a destination only when there is exactly one.
+pub(super) fn context(events: &[Header]) -> FrameContext {
+    let conversations = conversations(events);
     let anchor = |conversation: &&Conversation| {
         let is_message =
             |header: &&Header| header.amends.is_none() && header.conversation.as_ref() == Some(*conversation);

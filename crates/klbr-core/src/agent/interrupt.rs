@@ -45,6 +45,11 @@ impl Agent {
             self.interrupt_turn(OPERATOR, Unanswered::WaitAgain);
             return true;
         }
+        // What else the frame would have shown is not asked any more.
+        if let Some(cause) = self.live.stop_choosing() {
+            self.load(Purpose::Open(cause));
+            return true;
+        }
         // A frame that is being made without the operator's words is made anew.
         let stale = self.live.loading.take_if(|loading| {
             matches!(loading.purpose, Purpose::Open(_))

@@ -43,6 +43,10 @@ pub(super) struct Live {
     /// Nudges that policy does not want in this turn.
     pub(super) declined: BTreeSet<NudgeKind>,
     pub(super) plan: Option<Plan>,
+    /// The events that policy has chosen for the next frame.
+    pub(super) chosen: Option<BTreeSet<EventId>>,
+    /// How many turns policy lets stay behind the summary that is asked for next.
+    pub(super) keep: Option<u32>,
     /// The steps that policy lets the turn have, and at which of its steps it was asked.
     pub(super) step_limit: Option<u32>,
     pub(super) limit_asked: Option<u32>,
@@ -74,15 +78,18 @@ pub(super) struct Draft {
     /// The system prompt and the frame, as policy has worded them.
     pub(super) system: Option<Arc<str>>,
     pub(super) frame: Option<Arc<str>>,
+    /// Where deliveries go that name no destination, as policy has said.
+    pub(super) target: Option<Option<Arc<str>>>,
     /// Whether the prefix that was due has been made.
     pub(super) has_prefix: bool,
 }
 
-/// What of a draft policy words.
+/// What of a draft policy says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     System,
     Frame,
+    Target,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,12 +131,14 @@ pub(super) enum Then {
     ScheduleIdle,
     Nudge(NudgeKind),
     Open(TurnCause),
+    Select(TurnCause),
     Limit,
     Word(Fence, Part),
     Format(ActionId),
     Review(ActionId),
     Shape(ActionId),
     Compact,
+    Keep,
     AskForSummary,
 }
 
@@ -192,6 +201,17 @@ impl Live {
         self.deciding.values().any(|pending| pending.then == then)
     }
 
+    /// Lets go of the question which events a frame shows; answers with what the frame is for, if it was asked.
+    pub(super) fn stop_choosing(&mut self) -> Option<TurnCause> {
+        let cause = |pending: &Pending| match pending.then {
+            Then::Select(cause) => Some(cause),
+            _ => None,
+        };
+        let (fence, cause) = self.deciding.iter().find_map(|(fence, one)| Some((*fence, cause(one)?)))?;
+        self.deciding.remove(&fence);
+        Some(cause)
+    }
+
     /// Forgets what was asked for a turn that is over; answers that still come are late.
     pub(super) fn forget_turn(&mut self) {
         self.deciding.retain(|_, pending| match pending.then {
@@ -203,17 +223,21 @@ impl Live {
             | Then::ScheduleIdle => true,
             Then::Nudge(_)
             | Then::Open(_)
+            | Then::Select(_)
             | Then::Limit
             | Then::Word(..)
             | Then::Format(_)
             | Then::Review(_)
             | Then::Shape(_)
             | Then::Compact
+            | Then::Keep
             | Then::AskForSummary => false,
         });
         self.judged.clear();
         self.declined.clear();
         self.plan = None;
+        self.chosen = None;
+        self.keep = None;
         self.step_limit = None;
         self.limit_asked = None;
         self.loading = None;

@@ -10,17 +10,18 @@ use super::live::{Batch, Draft, Loading, Part, Plan, Purpose, Then};
 use super::render;
 use crate::config::ChannelSettings;
 use crate::context::prefix::Facts;
-use crate::event::{Body, Header, Priority, SourceKind};
+use crate::event::{Body, Conversation, Header, Priority, SourceKind};
 use crate::ids::Fence;
 use crate::input::Command;
-use crate::policy::Question;
+use crate::policy::{Question, Slot};
 use crate::record::{Record, TurnCause, WaitEnd};
 use crate::state::Phase;
 use crate::time::Timestamp;
 
 impl Agent {
     pub(super) fn advance_rest(&mut self) -> bool {
-        let opening = self.live.deciding.values().any(|pending| matches!(pending.then, Then::Open(_)));
+        let is_opening = |then| matches!(then, Then::Open(_) | Then::Select(_));
+        let opening = self.live.deciding.values().any(|pending| is_opening(pending.then));
         if self.live.loading.is_some() || opening {
             return false;
         }
@@ -140,6 +141,18 @@ impl Agent {
         self.ask(Question::Plan { turn, model, effort }, Then::Open(cause));
     }
 
+    /// Has policy choose what a turn opens with, where that slot has an owner. The operator's words are not chosen.
+    pub(super) fn choose(&mut self, cause: TurnCause) {
+        let events = match cause {
+            TurnCause::Events if self.is_bound(Slot::ContextSelect) => self.candidates(),
+            TurnCause::Events | TurnCause::WaitTimedOut | TurnCause::Idle => Vec::new(),
+        };
+        match events.is_empty() {
+            true => self.load(Purpose::Open(cause)),
+            false => self.ask(Question::ContextSelect { events }, Then::Select(cause)),
+        }
+    }
+
     /// Loads what is needed to go on for a purpose, if anything is.
     pub(super) fn load(&mut self, purpose: Purpose) {
         let selection = match purpose {
@@ -149,6 +162,7 @@ impl Agent {
                 Selection::default()
             }
         };
+        self.live.chosen = None;
         if purpose == Purpose::Open(TurnCause::Events) && selection.is_empty() {
             // What was to be shown was withdrawn meanwhile.
             self.live.plan = None;
@@ -176,7 +190,7 @@ impl Agent {
     /// Everything is there to make a prefix and a frame of.
     fn draft(&mut self, loading: Loading, bodies: Vec<Body>, facts: Facts) {
         let facts = Facts { date: render::date(self.now()), ..facts };
-        let draft = Draft { bodies, facts, system: None, frame: None, has_prefix: false };
+        let draft = Draft { bodies, facts, system: None, frame: None, target: None, has_prefix: false };
         self.make(Loading { draft: Some(Box::new(draft)), ..loading });
     }
 
@@ -187,6 +201,7 @@ impl Agent {
             match part {
                 Part::System => draft.system = text,
                 Part::Frame => draft.frame = text,
+                Part::Target => draft.target = Some(text),
             }
         }
         self.make(loading);
@@ -218,7 +233,13 @@ impl Agent {
             }
         };
         if let Some(frame) = &frame {
-            self.make_frame(&loading.selection, frame.clone(), notes);
+            if draft.target.is_none()
+                && let Some(question) = notes.and_then(|_| self.target_question(&loading.selection))
+            {
+                draft.frame = Some(frame.clone());
+                return self.word(loading, draft, Part::Target, question);
+            }
+            self.make_frame(&loading.selection, frame.clone(), notes, draft.target.take());
         }
         if let Purpose::Open(cause) = loading.purpose {
             self.start_turn(cause, frame.is_some());
@@ -255,7 +276,32 @@ impl Agent {
         render::frame(&self.state, selection, bodies, surroundings).into()
     }
 
-    fn make_frame(&mut self, selection: &Selection, text: Arc<str>, facts: Option<&Facts>) {
+    /// Asks where deliveries go that name no destination, where that slot has an owner and there are places.
+    fn target_question(&self, selection: &Selection) -> Option<Question> {
+        if !self.is_bound(Slot::DeliveryTarget) {
+            return None;
+        }
+        let alias = |conversation: &Conversation| self.state.aliases.alias(conversation).cloned();
+        let shown = frame::conversations(&selection.events);
+        let conversations: Vec<Arc<str>> = shown.into_iter().filter_map(alias).collect();
+        let target = frame::context(&selection.events).destination.as_ref().and_then(alias);
+        (!conversations.is_empty()).then_some(Question::DeliveryTarget { conversations, target })
+    }
+
+    fn make_frame(
+        &mut self,
+        selection: &Selection,
+        text: Arc<str>,
+        facts: Option<&Facts>,
+        target: Option<Option<Arc<str>>>,
+    ) {
+        let mut context = frame::context(&selection.events);
+        if let Some(target) = target {
+            let is_it =
+                |conversation: &&Conversation| self.state.aliases.alias(conversation) == target.as_ref();
+            let shown = frame::conversations(&selection.events);
+            context.destination = shown.into_iter().filter(|_| target.is_some()).find(is_it).cloned();
+        }
         for fold in &selection.folds {
             self.record(Record::Folded { events: fold.events.clone() });
         }
@@ -263,7 +309,7 @@ impl Agent {
             frame: self.state.last_frame.next(),
             addition: facts.is_none(),
             events: selection.events.iter().map(|header| header.id).collect(),
-            context: frame::context(&selection.events),
+            context,
             audience: frame::audience(&selection.events),
             text,
             date: None,

@@ -25,8 +25,9 @@ impl Agent {
         if self.advance_summary() {
             return true;
         }
-        let asking =
-            [Then::Compact, Then::AskForSummary, Then::Limit].into_iter().any(|one| self.live.is_asking(one));
+        let asking = [Then::Compact, Then::Keep, Then::AskForSummary, Then::Limit]
+            .into_iter()
+            .any(|one| self.live.is_asking(one));
         let nudging = self.live.deciding.values().any(|pending| matches!(pending.then, Then::Nudge(_)));
         if asking || nudging || self.state.compaction.requested.is_some() {
             return false;

@@ -88,6 +88,12 @@ pub enum Question {
         /// The system prompt: the soul, how to live here, and what is pinned.
         text: Arc<str>,
     },
+    /// [`Slot::ContextSelect`].
+    #[serde(rename = "context.select")]
+    ContextSelect {
+        /// What the built-in choice takes, in the order in which it is shown.
+        events: Vec<Candidate>,
+    },
     /// [`Slot::Idle`].
     #[serde(rename = "turn.idle")]
     Idle {
@@ -131,6 +137,14 @@ pub enum Question {
     /// [`Slot::DeliveryFormat`].
     #[serde(rename = "delivery.format")]
     DeliveryFormat(Review),
+    /// [`Slot::DeliveryTarget`].
+    #[serde(rename = "delivery.target")]
+    DeliveryTarget {
+        /// The aliases of the conversations that the frame shows.
+        conversations: Vec<Arc<str>>,
+        /// The built-in target: the only one of them, if there is but one.
+        target: Option<Arc<str>>,
+    },
     /// [`Slot::ResultShape`].
     #[serde(rename = "result.shape")]
     ResultShape {
@@ -156,6 +170,33 @@ pub enum Question {
         /// What the built-in request says.
         text: Arc<str>,
     },
+    /// [`Slot::CompactKeep`].
+    #[serde(rename = "compact.keep")]
+    CompactKeep {
+        /// The messages that a summary could stand for.
+        messages: u32,
+        /// The newest turns among them that could stay.
+        turns: u32,
+    },
+}
+
+/// An event that the next frame could show.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Candidate {
+    /// The event. What amends it is shown with it.
+    pub event: EventId,
+    /// The kind of its source.
+    pub kind: SourceKind,
+    /// The source's instance name.
+    pub instance: Arc<str>,
+    /// The alias of its conversation.
+    pub conversation: Option<Arc<str>>,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// How long it has waited, in milliseconds.
+    pub waited_ms: u64,
+    /// The size of its text in bytes.
+    pub bytes: u32,
 }
 
 /// An action that is judged, frozen: what is decided on is what runs.
@@ -197,10 +238,13 @@ impl Question {
             | Question::Nudge { .. }
             | Question::Limits { .. }
             | Question::Plan { .. }
+            | Question::ContextSelect { .. }
             | Question::ActionReview(_)
             | Question::DeliveryReview(_)
+            | Question::DeliveryTarget { .. }
             | Question::CompactWhen { .. }
-            | Question::CompactPrompt { .. } => None,
+            | Question::CompactPrompt { .. }
+            | Question::CompactKeep { .. } => None,
         }
     }
 
@@ -230,6 +274,7 @@ impl Question {
             Question::Age { .. } => Slot::Age,
             Question::FrameRender { .. } => Slot::FrameRender,
             Question::ContextBlocks { .. } => Slot::ContextBlocks,
+            Question::ContextSelect { .. } => Slot::ContextSelect,
             Question::Idle { .. } => Slot::Idle,
             Question::Nudge { .. } => Slot::Nudge,
             Question::Limits { .. } => Slot::Limits,
@@ -237,9 +282,11 @@ impl Question {
             Question::ActionReview(_) => Slot::ActionReview,
             Question::DeliveryReview(_) => Slot::DeliveryReview,
             Question::DeliveryFormat(_) => Slot::DeliveryFormat,
+            Question::DeliveryTarget { .. } => Slot::DeliveryTarget,
             Question::ResultShape { .. } => Slot::ResultShape,
             Question::CompactWhen { .. } => Slot::CompactWhen,
             Question::CompactPrompt { .. } => Slot::CompactPrompt,
+            Question::CompactKeep { .. } => Slot::CompactKeep,
         }
     }
 
@@ -263,6 +310,11 @@ impl Question {
             Question::DeliveryFormat(review) => Answer::Text(Some(review.arguments.clone())),
             Question::CompactWhen { used, threshold } => Answer::Yes(used >= threshold),
             Question::CompactPrompt { text } => Answer::Text(Some(text.clone())),
+            Question::CompactKeep { .. } => Answer::Count(0),
+            Question::ContextSelect { events } => {
+                Answer::Events(events.iter().map(|candidate| candidate.event).collect())
+            }
+            Question::DeliveryTarget { target, .. } => Answer::Text(target.clone()),
         }
     }
 
@@ -296,6 +348,15 @@ impl Question {
             (Question::Limits { .. }, Answer::Count(steps)) if *steps > MAX_STEPS => {
                 Err(format!("{steps} steps are more than the {MAX_STEPS} that a turn may have"))
             }
+            (Question::ContextSelect { events }, Answer::Events(chosen)) => check_choice(events, chosen),
+            (Question::DeliveryTarget { conversations, .. }, Answer::Text(Some(alias)))
+                if !conversations.contains(alias) =>
+            {
+                Err(format!("{alias} is none of the frame's conversations: {}", conversations.join(", ")))
+            }
+            (Question::CompactKeep { turns, .. }, Answer::Count(keep)) if keep > turns => {
+                Err(format!("{keep} turns are more than the {turns} that could stay"))
+            }
             (Question::DeliveryFormat(_), Answer::Text(Some(text)))
                 if !serde_json::from_str::<serde_json::Value>(text).is_ok_and(|v| v.is_object()) =>
             {
@@ -309,11 +370,12 @@ impl Question {
                 | Question::CompactWhen { .. },
                 Answer::Yes(_),
             )
-            | (Question::Limits { .. }, Answer::Count(_))
+            | (Question::Limits { .. } | Question::CompactKeep { .. }, Answer::Count(_))
             | (Question::Idle { .. } | Question::BatchDelay { .. }, Answer::Delay { .. })
             | (
                 Question::Nudge { .. }
                 | Question::DeliveryFormat(_)
+                | Question::DeliveryTarget { .. }
                 | Question::ContextBlocks { .. }
                 | Question::ResultShape { .. }
                 | Question::CompactPrompt { .. },
@@ -324,6 +386,18 @@ impl Question {
             (_, answer) => Err(format!("{} cannot be answered with {answer:?}", self.slot().as_str())),
         }
     }
+}
+
+/// A frame shows some of what it could, each once: a turn that shows nothing would come again and again.
+fn check_choice(events: &[Candidate], chosen: &[EventId]) -> Result<(), String> {
+    let mut known: Vec<EventId> = events.iter().map(|candidate| candidate.event).collect();
+    for event in chosen {
+        match known.iter().position(|one| one == event) {
+            Some(at) => drop(known.swap_remove(at)),
+            None => return Err(format!("{event} is not among what could be shown, or is there twice")),
+        }
+    }
+    if chosen.is_empty() { Err("a frame shows something".to_owned()) } else { Ok(()) }
 }
 
 /// A frame's wording stays blocks of the harness's, and its operator says what the operator said (`B-SPEECH-5`).
@@ -379,6 +453,9 @@ mod tests {
             },
             Question::FrameRender { text: "<nudge>\nx\n</nudge>".into() },
             Question::ContextBlocks { text: "x".into() },
+            Question::ContextSelect { events: vec![candidate(1), candidate(2)] },
+            Question::DeliveryTarget { conversations: vec!["d1".into()], target: Some("d1".into()) },
+            Question::CompactKeep { messages: 9, turns: 2 },
             Question::Limits { turn: TurnId(1), steps: 50, limit: 50 },
             Question::ResultShape { action: review.action, name: "look".into(), text: "x".into() },
             Question::Idle { yields: 3 },
@@ -397,5 +474,32 @@ mod tests {
         }
         assert!(questions[0].check(&Answer::Priority(Priority::Operator)).is_err());
         assert!(questions[1].check(&Answer::Delay { millis: 1 }).is_err());
+    }
+
+    fn candidate(event: u64) -> Candidate {
+        Candidate {
+            event: EventId(event),
+            kind: SourceKind::Channel,
+            instance: "d".into(),
+            conversation: Some("d1".into()),
+            priority: Priority::Ambient,
+            waited_ms: 1,
+            bytes: 3,
+        }
+    }
+
+    #[test]
+    fn what_is_chosen_is_among_what_there_is() {
+        let select = Question::ContextSelect { events: vec![candidate(1), candidate(2)] };
+        let choose =
+            |events: &[u64]| select.check(&Answer::Events(events.iter().copied().map(EventId).collect()));
+        assert_eq!(choose(&[2]), Ok(()));
+        assert!(choose(&[]).is_err() && choose(&[1, 1]).is_err() && choose(&[3]).is_err());
+        let target = Question::DeliveryTarget { conversations: vec!["d1".into(), "d2".into()], target: None };
+        assert_eq!(target.check(&Answer::Text(Some("d2".into()))), Ok(()));
+        assert_eq!(target.check(&Answer::Text(None)), Ok(()));
+        assert!(target.check(&Answer::Text(Some("d3".into()))).is_err());
+        let keep = Question::CompactKeep { messages: 9, turns: 2 };
+        assert!(keep.check(&Answer::Count(2)).is_ok() && keep.check(&Answer::Count(3)).is_err());
     }
 }

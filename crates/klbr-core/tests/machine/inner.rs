@@ -5,8 +5,9 @@ use std::time::Duration;
 use expect_test::expect;
 use klbr_core::action::{Class, FailureKind, Outcome, Resource, Role};
 use klbr_core::config::{Config, Toolset};
+use klbr_core::context::{self, Content, Read};
 use klbr_core::event::{Control, Priority};
-use klbr_core::ids::ActionId;
+use klbr_core::ids::{ActionId, Fence};
 use klbr_core::input::{Command, Input};
 use klbr_core::model::Message;
 use klbr_core::policy::{Answer, Slot, Verdict};
@@ -30,18 +31,23 @@ fn allow() -> Answer {
 }
 
 impl Script {
-    /// The newest cell that is out calls something.
-    fn calls(&mut self, name: &str, arguments: &str) {
-        let cell = |c: &Command| match c {
+    /// The newest cell that is out.
+    fn cell(&self) -> (Fence, ActionId) {
+        let cell = |command: &Command| match command {
             Command::Act { fence, attempt } if &*attempt.name == "cell" => Some((*fence, attempt.action)),
             _ => None,
         };
-        let (fence, caller) = self.out.iter().rev().find_map(cell).expect("a cell is out");
+        self.out.iter().rev().find_map(cell).expect("a cell is out")
+    }
+
+    /// It calls something.
+    fn calls(&mut self, name: &str, arguments: &str) {
+        let (fence, caller) = self.cell();
         self.note(&format!("{caller} calls {name}"));
         self.call_as(fence, caller, name, arguments);
     }
 
-    fn call_as(&mut self, fence: klbr_core::ids::Fence, caller: ActionId, name: &str, arguments: &str) {
+    fn call_as(&mut self, fence: Fence, caller: ActionId, name: &str, arguments: &str) {
         self.ticket += 1;
         let (name, arguments) = (name.into(), arguments.into());
         self.handle(Input::Called { ticket: self.ticket, fence, caller, name, arguments });
@@ -219,12 +225,8 @@ fn an_interrupted_cell_answers_with_what_it_did() {
             s.calls("chat_send", r#"{"content":"b"}"#);
             s.decide(Ok(hold()));
             s.calls("look", "{}");
-            let late = s.out.iter().find_map(|c| match c {
-                Command::Act { fence, attempt } if &*attempt.name == "cell" => Some((*fence, attempt.action)),
-                _ => None,
-            });
+            let (fence, caller) = s.cell();
             s.control(Control::Interrupt);
-            let (fence, caller) = late.unwrap();
             s.note("what is left of the cell calls something");
             s.call_as(fence, caller, "chat_send", r#"{"content":"c"}"#);
             let held: ActionId = "1.1.1.2".parse().unwrap();
@@ -680,6 +682,37 @@ fn what_cannot_be_called_is_answered_with_why() {
 }
 
 #[test]
+fn a_file_that_a_cell_has_read_is_known_and_no_result_names_that() {
+    // What was told to code stands in no request: it is no ground for a stub, and a ground for a change.
+    let mut s = begun(cells);
+    let read = |text: &str| {
+        let content = Content::of(text.as_bytes());
+        let (path, file) = ("a".to_owned(), "/p/a".to_owned());
+        Outcome::answered(context::Answer::Read(Read { path, file, content, offset: None, limit: None }))
+    };
+    s.operator("go");
+    s.says("", &[("cell", "{}")]);
+    s.calls("look", "{}");
+    s.settle_inner(read("one\ntwo\n"));
+    assert!(s.log.contains(r#"answer 1.1.1.1 confirmed "1: one\n2: two""#), "{}", s.log);
+    s.calls("process", "{}");
+    let seen = s.out.iter().rev().find_map(|command| match command {
+        Command::Act { attempt, .. } => Some(attempt.seen.clone()),
+        _ => None,
+    });
+    let hash = |text: &str| Some(Content::of(text.as_bytes()).hash());
+    let seen = seen.expect("an attempt is out");
+    assert!(seen.check_change("/p/a", hash("one\ntwo\n")).is_ok());
+    assert!(seen.check_change("/p/a", hash("other")).is_err());
+    s.settle_inner(Outcome::confirmed("made"));
+    s.settle_cell(Outcome::confirmed("done"));
+    s.says("", &[("look", "{}")]);
+    s.settle(read("one\ntwo\n"));
+    let Some(Message::Tool { text, .. }) = s.request().messages.pop() else { panic!("no result") };
+    assert!(text.ends_with("1: one\n2: two"), "{text}");
+}
+
+#[test]
 fn a_cell_that_the_operator_releases_runs_without_a_turn() {
     // C-EFF-2: it has a receipt, calls nothing and waits for nothing.
     check_with(
@@ -829,31 +862,15 @@ fn with_python_alone_the_model_is_offered_cells_and_the_wait() {
         config.limits.steps = 2;
     });
     s.operator("go");
-    let request = s.out.iter().find_map(|c| match c {
-        Command::Sample { request, .. } => Some(request.clone()),
-        _ => None,
-    });
-    let request = request.expect("a sampling is out");
+    let request = s.request();
     let tools: Vec<serde_json::Value> = serde_json::from_str(&request.tools).unwrap();
     let names: Vec<&str> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
     assert_eq!(names, ["wait_and_continue", "cell"]);
     assert!(request.system.contains("- `chat.send()`"), "{}", request.system);
     s.says("", &[("local_send", r#"{"content":"a"}"#)]);
     s.says("", &[("look", "{}")]);
-    let request = s.out.iter().rev().find_map(|c| match c {
-        Command::Sample { request, .. } => Some(request.clone()),
-        _ => None,
-    });
-    let texts: Vec<String> = request
-        .expect("a sampling is out")
-        .messages
-        .iter()
-        .map(|message| match message {
-            Message::User { text, .. } | Message::Tool { text, .. } => text.to_string(),
-            Message::Assistant(said) => said.text.to_string(),
-        })
-        .collect();
-    assert!(texts[2].contains("Call cell with `await local.send(…)`"), "{texts:?}");
+    let Message::Tool { text, .. } = &s.request().messages[2] else { panic!("no result") };
+    assert!(text.contains("Call cell with `await local.send(…)`"), "{text}");
     // C-YLD-6: a turn that wraps up can still speak where it speaks from cells, and do nothing else.
     s.says("", &[("cell", "{}")]);
     s.calls("look", "{}");

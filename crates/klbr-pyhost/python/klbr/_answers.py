@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
-from ._types import ANSWERS, Allow, Deny, Hold, Plan
+from ._types import ANSWERS, Allow, Candidate, Deny, Hold, Plan
 
 
 class WrongAnswer(TypeError):
@@ -38,6 +38,14 @@ def _count(slot: str, value: Any) -> Any:
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
     raise _wrong(slot, "a whole number", value)
+
+
+def _events(slot: str, value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        events = [one.event if isinstance(one, Candidate) else one for one in value]
+        if all(isinstance(one, int) and not isinstance(one, bool) for one in events):
+            return events
+    raise _wrong(slot, "a list of the events' ids, or of the candidates", value)
 
 
 def _delay(slot: str, value: Any) -> Any:
@@ -75,6 +83,7 @@ _ENCODERS = {
     "yes": _yes,
     "count": _count,
     "delay": _delay,
+    "events": _events,
     "text": _text,
     "plan": _plan,
     "verdict": _verdict,

@@ -50,6 +50,32 @@ Verdict = Allow | Deny | Hold
 
 
 @dataclass(frozen=True, slots=True)
+class Candidate:
+    """An event that the next frame could show."""
+
+    event: EventId
+    """The event. What amends it is shown with it."""
+
+    kind: SourceKind
+    """The kind of its source."""
+
+    instance: str
+    """The source's instance name."""
+
+    priority: Priority
+    """How urgent it is."""
+
+    waited_ms: int
+    """How long it has waited, in milliseconds."""
+
+    bytes: int
+    """The size of its text in bytes."""
+
+    conversation: str | None = None
+    """The alias of its conversation."""
+
+
+@dataclass(frozen=True, slots=True)
 class Review:
     """An action that is judged, frozen: what is decided on is what runs."""
 
@@ -165,6 +191,14 @@ class ContextBlocks:
 
 
 @dataclass(frozen=True, slots=True)
+class ContextSelect:
+    """Which of the events that the next frame could show it shows; the rest waits."""
+
+    events: list[Candidate]
+    """What the built-in choice takes, in the order in which it is shown."""
+
+
+@dataclass(frozen=True, slots=True)
 class TurnIdle:
     """When an agent that yielded without a wait is woken."""
 
@@ -227,6 +261,17 @@ class DeliveryFormat(Review):
 
 
 @dataclass(frozen=True, slots=True)
+class DeliveryTarget:
+    """Where a delivery of a turn goes that names no destination."""
+
+    conversations: list[str]
+    """The aliases of the conversations that the frame shows."""
+
+    target: str | None = None
+    """The built-in target: the only one of them, if there is but one."""
+
+
+@dataclass(frozen=True, slots=True)
 class ResultShape:
     """How an action's result is worded when it is inserted. The whole text is kept beside it."""
 
@@ -260,6 +305,17 @@ class CompactPrompt:
 
 
 @dataclass(frozen=True, slots=True)
+class CompactKeep:
+    """How many of the newest turns stay word for word behind a summary."""
+
+    messages: int
+    """The messages that a summary could stand for."""
+
+    turns: int
+    """The newest turns among them that could stay."""
+
+
+@dataclass(frozen=True, slots=True)
 class Delay:
     """A delay."""
 
@@ -285,6 +341,7 @@ Question = (
     | AttentionAge
     | FrameRender
     | ContextBlocks
+    | ContextSelect
     | TurnIdle
     | TurnNudge
     | TurnLimits
@@ -292,9 +349,11 @@ Question = (
     | ActionReview
     | DeliveryReview
     | DeliveryFormat
+    | DeliveryTarget
     | ResultShape
     | CompactWhen
     | CompactPrompt
+    | CompactKeep
 )
 
 QUESTIONS: dict[str, Any] = {
@@ -305,6 +364,7 @@ QUESTIONS: dict[str, Any] = {
     "attention.age": AttentionAge,
     "frame.render": FrameRender,
     "context.blocks": ContextBlocks,
+    "context.select": ContextSelect,
     "turn.idle": TurnIdle,
     "turn.nudge": TurnNudge,
     "turn.limits": TurnLimits,
@@ -312,9 +372,15 @@ QUESTIONS: dict[str, Any] = {
     "action.review": ActionReview,
     "delivery.review": DeliveryReview,
     "delivery.format": DeliveryFormat,
+    "delivery.target": DeliveryTarget,
     "result.shape": ResultShape,
     "compact.when": CompactWhen,
     "compact.prompt": CompactPrompt,
+    "compact.keep": CompactKeep,
+}
+
+ITEMS: dict[str, dict[str, Any]] = {
+    "context.select": {"events": Candidate},
 }
 
 ANSWERS = {
@@ -328,13 +394,16 @@ ANSWERS = {
     "turn.nudge": "text",
     "turn.limits": "count",
     "context.blocks": "text",
+    "context.select": "events",
     "model.plan": "plan",
     "action.review": "verdict",
     "delivery.review": "verdict",
     "delivery.format": "text",
+    "delivery.target": "text",
     "result.shape": "text",
     "compact.when": "yes",
     "compact.prompt": "text",
+    "compact.keep": "count",
 }
 
 __all__ = [
@@ -344,12 +413,16 @@ __all__ = [
     "AttentionBatchDelay",
     "AttentionWake",
     "Bucket",
+    "Candidate",
+    "CompactKeep",
     "CompactPrompt",
     "CompactWhen",
     "ContextBlocks",
+    "ContextSelect",
     "Delay",
     "DeliveryFormat",
     "DeliveryReview",
+    "DeliveryTarget",
     "Deny",
     "EventAccept",
     "EventId",
@@ -375,5 +448,8 @@ __all__ = [
 def parse_question(body: dict[str, Any]) -> Question:
     """The question that the host sent."""
     kind = QUESTIONS[body["slot"]]
-    question: Question = kind(**{name: body[name] for name in kind.__match_args__ if name in body})
+    values = {name: body[name] for name in kind.__match_args__ if name in body}
+    for name, item in ITEMS.get(body["slot"], {}).items():
+        values[name] = [item(**value) for value in values[name]]
+    question: Question = kind(**values)
     return question

@@ -31,6 +31,15 @@ BreakCause = Literal["first", "compaction", "reset", "instructions", "model", "e
 """Why a prefix is made: the closed list of `C-PFX-1`."""
 
 
+class Cause(TypedDict):
+    """Why an epoch came."""
+
+    cause: Literal["first", "activated", "soul", "rolled_back", "failed"]
+    to: NotRequired[Epoch]
+    epoch: NotRequired[Epoch]
+    reason: NotRequired[str]
+
+
 class Decider(TypedDict):
     """Who changed an item's status (`B-ATT-2`)."""
 
@@ -363,6 +372,8 @@ class Activated(Update):
     type: ClassVar[str] = "activated"
     epoch: Epoch
     """The epoch from here on."""
+    cause: Cause
+    """Why it came."""
     manifest: str | None
     """What names the policy; none when no slot has an owner any more."""
 
@@ -473,6 +484,7 @@ __all__ = [
     "Admitted",
     "BreakCause",
     "CallDelta",
+    "Cause",
     "ClockHeld",
     "Compacted",
     "Compacting",

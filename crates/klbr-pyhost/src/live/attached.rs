@@ -44,6 +44,7 @@ impl Attached {
         let mut tasks = JoinSet::new();
         let newest = watch::Sender::new(0);
         let records = Arc::new(Records::new(agent.clone(), newest.subscribe(), LAG));
+        shared.reads.of(agent.store().clone(), agent.agent().clone());
         shared.agent.send_replace(Some(agent.clone()));
         tasks.spawn(follow(shared.clone(), agent.clone(), newest));
         tasks.spawn(observe(shared.clone(), agent.clone(), records));

@@ -267,7 +267,8 @@ impl Reader<'_> {
 
     fn hook(&mut self, spanned: &Spanned<RawHook>, line: usize) -> Option<Hook> {
         let raw = spanned.get_ref();
-        let run = self.run(&raw.run)?;
+        // A wrong one is refused; what else is wrong with its hook is said all the same.
+        let run = self.run(&raw.run).unwrap_or_else(|| raw.run.get_ref().as_str().into());
         let deadline = raw.deadline.as_ref().map_or(Some(DEADLINE), |text| self.duration(text))?;
         let bound = match (&raw.slot, &raw.transform, &raw.observer) {
             (Some(slot), None, None) => {

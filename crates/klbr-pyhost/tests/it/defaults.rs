@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use klbr_core::event::{Bucket, Priority, SourceKind};
 use klbr_core::ids::{Epoch, EventId, TurnId};
-use klbr_core::policy::{Answer, NudgeKind, Question, Slot};
+use klbr_core::policy::{Answer, Candidate, NudgeKind, Question, Slot};
 use klbr_core::runtime::policy::Policy as _;
 use klbr_pyhost::*;
 
 use crate::support::*;
 
-const RUNS: [(Slot, &str); 17] = [
+const RUNS: [(Slot, &str); 20] = [
     (Slot::EventPriority, "klbr.policy.attention:priority"),
     (Slot::Wake, "klbr.policy.attention:wake"),
     (Slot::BatchDelay, "klbr.policy.attention:batch_delay"),
@@ -30,6 +30,9 @@ const RUNS: [(Slot, &str); 17] = [
     (Slot::DeliveryFormat, "klbr.policy.social:format_delivery"),
     (Slot::CompactWhen, "klbr.policy.context:when"),
     (Slot::CompactPrompt, "klbr.policy.context:prompt"),
+    (Slot::CompactKeep, "klbr.policy.context:keep"),
+    (Slot::ContextSelect, "klbr.policy.context:select"),
+    (Slot::DeliveryTarget, "klbr.policy.social:target"),
 ];
 
 fn defaults(world: &World, prefix: &str) -> HookPolicy {
@@ -98,6 +101,20 @@ fn questions() -> Vec<Question> {
         all.push(Question::CompactWhen { used, threshold: 100_000 });
     }
     all.push(Question::CompactPrompt { text: "Summarise.".into() });
+    all.extend([0, 3].map(|turns| Question::CompactKeep { messages: 9, turns }));
+    for target in [None, Some("d1".into())] {
+        all.push(Question::DeliveryTarget { conversations: vec!["d1".into(), "d2".into()], target });
+    }
+    let candidate = |event| Candidate {
+        event: EventId(event),
+        kind: SourceKind::Channel,
+        instance: "d".into(),
+        conversation: (event == 1).then(|| "d1".into()),
+        priority: Priority::Directed,
+        waited_ms: 3,
+        bytes: 12,
+    };
+    all.push(Question::ContextSelect { events: vec![candidate(1), candidate(2)] });
     all
 }
 

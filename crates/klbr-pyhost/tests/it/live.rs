@@ -13,6 +13,7 @@ use klbr_core::runtime::policy::Policy as _;
 use klbr_core::runtime::store::Store as _;
 use klbr_core::runtime::{AgentBuilder, RunningAgent};
 use klbr_core::testkit::{MemoryStore, Scripted, ScriptedModel};
+use klbr_core::update::Happening;
 use klbr_pyhost::*;
 
 use crate::support::*;
@@ -204,8 +205,8 @@ async fn a_dry_run_is_over_what_was_asked_and_tells_the_differences() {
     }
     let manifest = home.manifest_of("slot = \"event.priority\"", "def f(e):\n    return 'directed'\n");
     let report = home.life.live.dry_run("policy.toml", &manifest).await.unwrap();
-    // Unbound, the slot was not asked: what is asked of everybody is how long to gather.
-    assert_eq!((report.asked, report.differences.len()), (0, 0));
+    // Nobody owns the slot; what was decided by default is known all the same.
+    assert_eq!((report.asked, report.differences.len()), (3, 3));
     let code = "from datetime import timedelta\ndef f(q):\n    return timedelta(seconds=1)\n";
     let manifest = home.manifest_of("slot = \"attention.batch_delay\"", code);
     let report = home.life.live.dry_run("policy.toml", &manifest).await.unwrap();
@@ -353,7 +354,7 @@ async fn an_epoch_whose_worker_keeps_dying_goes_back_by_itself() {
     let back = async {
         loop {
             let update = announced.next().await.unwrap().unwrap();
-            if let klbr_core::update::Happening::Activated { epoch: Epoch(4), cause, .. } = update.happening {
+            if let Happening::Activated { epoch: Epoch(4), cause, .. } = update.happening {
                 return cause;
             }
         }
@@ -389,9 +390,13 @@ async fn what_was_in_force_is_in_force_after_a_restart_and_a_lost_manifest_holds
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_manifests_settings_and_variables_reach_its_hooks() {
+async fn a_hook_reads_its_settings_its_variables_and_what_was_said() {
     let Some(home) = Home::new().await else { return };
-    let code = "import os\nasync def f(q, host):\n    return (await host.settings())['wakes'] == os.environ['COLOUR']\n";
+    let code = "import os\nasync def f(q, host):\n    said = await host.recent_deliveries(minutes=1)\n    assert [s['arguments']['content'] for s in said] == ['hey'], said\n    assert await host.history_search(text='hey')\n    return (await host.settings())['wakes'] == os.environ['COLOUR']\n";
+    home.model.then(Scripted::calls(&[("local_send", r#"{"content":"hey"}"#), WAIT]));
+    let mut updates = home.life.agent.handle().updates(None).await.unwrap();
+    home.life.agent.handle().say("1", "hi").await.unwrap();
+    while !matches!(updates.next().await.unwrap().unwrap().happening, Happening::Waiting { .. }) {}
     let mut manifest = home.manifest(code);
     manifest.settings.insert("wakes".into(), "green".into());
     manifest.environment.insert("COLOUR".into());

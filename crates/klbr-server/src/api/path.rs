@@ -44,6 +44,22 @@ paths! {
     HISTORY = "/v1/agents/{name}/history";
     /// `GET`, `PUT`: the soul.
     SOUL = "/v1/agents/{name}/soul";
+    /// `GET`: the policy in force.
+    POLICY = "/v1/agents/{name}/policy";
+    /// `GET`: everything that was put in force.
+    POLICY_LOG = "/v1/agents/{name}/policy/log";
+    /// `POST`: puts a manifest in force.
+    POLICY_ACTIVATE = "/v1/agents/{name}/policy/activate";
+    /// `POST`: tries a manifest.
+    POLICY_DRY_RUN = "/v1/agents/{name}/policy/dry-run";
+    /// `POST`: goes back to what was in force before.
+    POLICY_ROLLBACK = "/v1/agents/{name}/policy/rollback";
+    /// `GET`: the workbench.
+    WORKBENCH = "/v1/agents/{name}/workbench";
+    /// `GET`: its variables.
+    WORKBENCH_VARS = "/v1/agents/{name}/workbench/vars";
+    /// `POST`: starts it over.
+    WORKBENCH_RESTART = "/v1/agents/{name}/workbench/restart";
     /// `GET`: what is remembered. `POST`: changes it.
     MEMORY = "/v1/agents/{name}/memory";
     /// `POST`: ends the running turn.

@@ -23,6 +23,7 @@ use crate::home::Home;
 use crate::host::{Given, Hosted, Slot};
 use crate::model::LATE;
 use crate::process::{self, ProcessTool};
+use crate::python::Python;
 use crate::workspace::Workspace;
 
 /// Context of a model whose server does not tell, in tokens.
@@ -44,6 +45,7 @@ pub(super) async fn host(
         Ok(started) => started,
         Err(error) => return failed(error),
     };
+    let policy = hosted.python.get().map(|python| python.live.attach(agent.handle().clone()));
     hosted.set(Slot::Ready(agent.handle().clone()));
     tracing::info!(agent = %hosted.name, "ready");
     let handle = agent.handle().clone();
@@ -73,7 +75,13 @@ pub(super) async fn host(
         stop.cancelled().await;
     } else {
         hosted.set(Slot::Stopping);
+        if let Some(python) = hosted.python.get() {
+            python.live.keep_asked().await;
+        }
         agent.shutdown().await;
+    }
+    if let Some(policy) = policy {
+        policy.stop().await;
     }
     if let Some(discord) = hosted.discord.get() {
         discord.keep().await;
@@ -108,9 +116,19 @@ async fn start(
     let database = home.database();
     // Opening blocks; what the model server tells is asked for meanwhile.
     let opening = tokio::task::spawn_blocking(move || SqliteStore::open(&database, Options::default()));
-    let core = core_config(&config, hosted).await;
+    let (told, root) = (config.clone(), home.clone());
+    let python = tokio::task::spawn_blocking(move || Python::new(&told, &root));
+    let mut core = core_config(&config, hosted).await;
+    let unusable = |source| StartError::Home { path: home.run(), source };
+    let python = python.await.map_err(|_| StartError::Stopped)?.map_err(unusable)?;
+    if let Some(python) = &python {
+        (core.questions_kept, core.toolset) = (python.questions, python.toolset);
+    }
     let store = Arc::new(opening.await.map_err(|_| StartError::Stopped)??);
     let mut builder = AgentBuilder::from_shared(core, store.clone() as Arc<dyn Store>, model);
+    if let Some(python) = python {
+        builder = hosted.python.get_or_init(|| python).register(builder);
+    }
     let workspace = Workspace::of(&config);
     if let Some(workspace) = workspace.map_err(|(path, source)| StartError::Workspace { path, source })? {
         builder = builder.surroundings(workspace);

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use klbr_core::runtime::store::StoreError;
 use klbr_core::runtime::{AdmitError, Stopped};
 
-use crate::api::{ErrorBody, Problem};
+use crate::api::{ErrorBody, Place, Problem};
 
 /// A request that is not answered as it was asked.
 #[derive(Debug)]
@@ -17,7 +17,8 @@ pub(super) struct ApiError {
 
 impl ApiError {
     pub(super) fn new(status: StatusCode, code: &str, message: impl Into<String>) -> Self {
-        ApiError { status, problem: Problem { code: code.to_owned(), message: message.into(), hint: None } }
+        let (code, message) = (code.to_owned(), message.into());
+        ApiError { status, problem: Problem { code, message, hint: None, places: Vec::new() } }
     }
 
     pub(super) fn bad_request(code: &str, message: impl Into<String>) -> Self {
@@ -26,6 +27,11 @@ impl ApiError {
 
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.problem.hint = Some(hint.into());
+        self
+    }
+
+    pub(super) fn at(mut self, places: Vec<Place>) -> Self {
+        self.problem.places = places;
         self
     }
 

@@ -11,7 +11,7 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use klbr_core::ledger::Ledger;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use super::{Shared, control, memory, openapi, read, stream, system, ws};
+use super::{Shared, control, memory, openapi, policy, read, stream, system, workbench, ws};
 use crate::api::{self, path};
 
 /// The paths that need no token.
@@ -171,6 +171,67 @@ pub(super) fn routes() -> Vec<Route> {
         )
         .body::<api::Soul>()
         .admits(),
+        Route::new(
+            get,
+            path::POLICY,
+            "The policy in force: its hooks, its process, what failed last",
+            json::<api::policy::Policy>(),
+            policy::policy,
+        ),
+        Route::new(
+            get,
+            path::POLICY_LOG,
+            "Everything that was put in force, when, and why",
+            json::<api::policy::PolicyLog>(),
+            policy::log,
+        ),
+        Route::new(
+            post,
+            path::POLICY_ACTIVATE,
+            "Tries an activation manifest, and puts it in force",
+            json::<api::policy::Activated>(),
+            policy::activate,
+        )
+        .body::<api::policy::Candidate>()
+        .admits(),
+        Route::new(
+            post,
+            path::POLICY_DRY_RUN,
+            "Tries an activation manifest; changes nothing",
+            json::<api::policy::Trial>(),
+            policy::dry_run,
+        )
+        .body::<api::policy::DryRun>(),
+        Route::new(
+            post,
+            path::POLICY_ROLLBACK,
+            "Goes back to what was in force before; needs no Python",
+            json::<api::policy::Activated>(),
+            policy::roll_back,
+        )
+        .body::<api::policy::RollBack>()
+        .admits(),
+        Route::new(
+            get,
+            path::WORKBENCH,
+            "How the workbench is doing",
+            json::<api::policy::WorkbenchStatus>(),
+            workbench::status,
+        ),
+        Route::new(
+            get,
+            path::WORKBENCH_VARS,
+            "The variables that cells left",
+            json::<api::policy::Variables>(),
+            workbench::variables,
+        ),
+        Route::new(
+            post,
+            path::WORKBENCH_RESTART,
+            "Starts the workbench over; its variables are gone",
+            json::<api::Done>(),
+            workbench::restart,
+        ),
         Route::new(get, path::MEMORY, "What is remembered", json::<api::Memories>(), memory::list)
             .query::<api::MemoryQuery>(),
         Route::new(

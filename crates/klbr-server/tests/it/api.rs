@@ -213,6 +213,14 @@ async fn every_route_is_described_and_needs_the_token() {
         path::RESET,
         path::COMPACT,
         path::RESOLVE,
+        path::POLICY,
+        path::POLICY_LOG,
+        path::POLICY_ACTIVATE,
+        path::POLICY_DRY_RUN,
+        path::POLICY_ROLLBACK,
+        path::WORKBENCH,
+        path::WORKBENCH_VARS,
+        path::WORKBENCH_RESTART,
     ];
     assert_eq!(paths.len(), known.len());
     for path in known {

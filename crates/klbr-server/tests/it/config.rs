@@ -243,3 +243,46 @@ fn what_cannot_be_used_is_refused_with_its_place() {
         ]],
     );
 }
+
+#[test]
+fn python_is_on_when_something_is_said_of_it_and_a_missing_interpreter_is_named() {
+    use klbr_server::config::{Python, SelfActivation, Toolset};
+    let bin = tempfile::tempdir().unwrap();
+    let python3 = bin.path().join("python3");
+    std::fs::write(&python3, "").unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&python3, executable).unwrap();
+    let path = [("PATH", bin.path().to_str().unwrap()), ("TZ", "UTC"), ("KLBR_OTHER", "secret")];
+    let of = |file: &str| load(file, &[], &path).1.unwrap().python;
+    assert!(matches!(of(""), Python::Unasked(python) if python.interpreter == python3));
+    assert!(matches!(of("[python]\n"), Python::Unasked(_)));
+    assert_eq!(of("[python]\nenabled = false\nactions = \"both\"\n"), Python::Off);
+    let file = "[python]\nactions = \"both\"\nself_activation = \"allow\"\nmemory_mb = 64\nopen_files = 9\n";
+    let Python::On(python) = of(file) else { panic!("it is on") };
+    assert_eq!((python.interpreter, python.memory, python.files), (python3, 64 << 20, 9));
+    assert_eq!((python.actions, python.self_activation), (Toolset::Both, SelfActivation::Allow));
+    let names: Vec<&str> = python.environment.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["PATH", "TZ"]);
+    check_refused(
+        "[python]\ninterpreter = \"bin/none\"\n",
+        &[],
+        &expect!["~/klbr.toml:2: python.interpreter: there is no interpreter at ~/bin/none"],
+    );
+    check_refused(
+        "[python]\nenabled = true\n",
+        &[("PATH", "/nowhere")],
+        &expect![
+            "~/klbr.toml:2: python.enabled: there is no python3 on PATH (/nowhere): name the interpreter with python.interpreter"
+        ],
+    );
+    check_refused(
+        "",
+        &[("KLBR_PYTHON", "python9"), ("PATH", "")],
+        &expect!["KLBR_PYTHON: there is no python9 on PATH (): name the interpreter with python.interpreter"],
+    );
+    check_refused(
+        "[python]\nactions = \"hands\"\n",
+        &path,
+        &expect![[r#"~/klbr.toml:2: python.actions: "hands" is not tools, python or both"#]],
+    );
+}

@@ -110,7 +110,7 @@ impl Python {
     }
 }
 
-fn first_parameter<'a>(source: &'a [u8], method: &Def) -> Option<&'a [u8]> {
+pub(crate) fn first_parameter<'a>(source: &'a [u8], method: &Def) -> Option<&'a [u8]> {
     let rest = source.get(method.name.end as usize..method.range.end as usize)?;
     let mut rest = rest.trim_ascii_start().strip_prefix(b"(")?.trim_ascii_start();
     while rest.starts_with(b"#") {
@@ -125,7 +125,7 @@ pub(super) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
 
-fn variable(name: &[u8], owner: Option<SymbolKind>) -> SymbolKind {
+pub(crate) fn variable(name: &[u8], owner: Option<SymbolKind>) -> SymbolKind {
     let letters = || name.iter().filter(|byte| byte.is_ascii_alphabetic() || **byte >= 0x80);
     match owner {
         _ if letters().count() > 1 && letters().all(u8::is_ascii_uppercase) => SymbolKind::Constant,
@@ -152,7 +152,7 @@ fn accessor(name: &[u8]) -> Option<&'static str> {
     }
 }
 
-fn member(decorators: &[u8]) -> SymbolKind {
+pub(crate) fn member(decorators: &[u8]) -> SymbolKind {
     let told = decorator_names(decorators).find_map(|name| match name {
         b"staticmethod" | b"abc.abstractstaticmethod" | b"abstractstaticmethod" => {
             Some(SymbolKind::StaticMethod)

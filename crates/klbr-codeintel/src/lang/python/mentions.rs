@@ -112,23 +112,26 @@ impl Python {
 
     /// The names in an annotation that is written as a string.
     pub(super) fn quoted_annotation(&self, walk: &mut Walk<'_, Kind>, node: &Node<'_>) {
-        if node.child_count() > 0 || !self.in_annotation(walk) {
-            return;
+        if node.child_count() == 0 && self.in_annotation(walk) {
+            quoted(walk, Span::of(node));
         }
-        let (source, span) = (walk.source, Span::of(node));
-        let before = &source[span.start.saturating_sub(200) as usize..span.start as usize];
-        let values =
-            memchr::memmem::rfind(before, b"Literal[").is_some_and(|at| !before[at..].contains(&b']'));
-        if values {
-            return;
+    }
+}
+
+/// The names in a text without escapes that is an annotation; what `Literal[…]` holds is none.
+pub(crate) fn quoted<K: Copy>(walk: &mut Walk<'_, K>, span: Span) {
+    let source = walk.source;
+    let before = &source[span.start.saturating_sub(200) as usize..span.start as usize];
+    let values = memchr::memmem::rfind(before, b"Literal[").is_some_and(|at| !before[at..].contains(&b']'));
+    if values {
+        return;
+    }
+    let (mut at, end) = (span.start as usize, span.end as usize);
+    while at < end {
+        let word = source[at..end].iter().take_while(|byte| is_word(**byte)).count();
+        if word > 0 && !source[at].is_ascii_digit() {
+            walk.refer(Span::new(at, at + word), SymbolKind::Annotation);
         }
-        let (mut at, end) = (span.start as usize, span.end as usize);
-        while at < end {
-            let word = source[at..end].iter().take_while(|byte| is_word(**byte)).count();
-            if word > 0 && !source[at].is_ascii_digit() {
-                walk.refer(Span::new(at, at + word), SymbolKind::Annotation);
-            }
-            at += word.max(1);
-        }
+        at += word.max(1);
     }
 }

@@ -109,8 +109,7 @@ impl Rust {
     }
 }
 
-pub(super) fn is_outer_doc(source: &[u8], node: &Node<'_>) -> bool {
-    let text = Span::of(node).slice(source);
+pub(crate) fn is_outer_doc(text: &[u8]) -> bool {
     (text.starts_with(b"///") && !text.starts_with(b"////"))
         || (text.starts_with(b"/**") && !text.starts_with(b"/***") && text.len() > 4)
 }

@@ -8,10 +8,13 @@ impl Rust {
     pub(super) fn mention(&self, walk: &mut Walk<'_, Kind>, node: &Node<'_>, kind: Kind, field: u16) {
         let span = Span::of(node);
         let Some(parent) = walk.level(0) else { return };
+        if span.slice(walk.source) == b"_" {
+            return;
+        }
         if parent.kind == Kind::TokenTree {
             return match kind {
                 Kind::Identifier => walk.refer(span, in_tokens(walk.source, span)),
-                Kind::StringLiteral => self.captures(walk, span),
+                Kind::StringLiteral if self.is_argument(walk) => captures(walk, span),
                 _ => {}
             };
         }
@@ -62,8 +65,9 @@ impl Rust {
 
     fn binds(&self, walk: &Walk<'_, Kind>, field: u16) -> bool {
         match walk.ancestor(0) {
-            // In `Name(inner)` the name is the pattern's type; in `a @ b`, `ref a`, `(a, b)` all bind.
-            Some(Kind::Pattern) => field != self.fields.type_,
+            // In `Name(inner)` the name is the pattern's type, behind `if` it is an arm's guard; in `a @ b`, `ref a`,
+            // `(a, b)` all bind.
+            Some(Kind::Pattern) => field != self.fields.type_ && field != self.fields.condition,
             Some(Kind::Let | Kind::Binder) => field == self.fields.pattern,
             _ => false,
         }
@@ -100,61 +104,57 @@ impl Rust {
         SymbolKind::Path
     }
 
-    /// The variables that a format string captures, in the macros known to take one.
-    fn captures(&self, walk: &mut Walk<'_, Kind>, span: Span) {
-        const FORMATTING: [&str; 22] = [
-            "format",
-            "print",
-            "println",
-            "eprint",
-            "eprintln",
-            "write",
-            "writeln",
-            "panic",
-            "format_args",
-            "assert",
-            "assert_eq",
-            "assert_ne",
-            "debug_assert",
-            "unreachable",
-            "todo",
-            "unimplemented",
-            "bail",
-            "anyhow",
-            "info",
-            "warn",
-            "error",
-            "debug",
-        ];
-        let Some((at, _)) =
-            walk.chain.iter().enumerate().rev().find(|(_, level)| level.kind != Kind::TokenTree)
-        else {
-            return;
-        };
-        if walk.chain[at].kind != Kind::MacroCall || walk.chain.len() - at != 2 {
-            return;
-        }
-        let text = span.slice(walk.source);
-        let mut found = Vec::new();
-        for open in memchr::memchr_iter(b'{', text) {
-            let name = &text[open + 1..];
-            let length =
-                name.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
-            let escaped = open > 0 && text[open - 1] == b'{';
-            if !escaped
-                && length > 0
-                && !name[0].is_ascii_digit()
-                && matches!(name.get(length), Some(b'}' | b':'))
-            {
-                let start = span.start as usize + open + 1;
-                found.push(Span::new(start, start + length));
-            }
-        }
-        if found.is_empty() || !FORMATTING.contains(&macro_name(walk.source, span).as_str()) {
-            return;
-        }
-        found.into_iter().for_each(|name| walk.refer(name, SymbolKind::Name));
+    /// Whether the literal stands directly in the brackets of a macro's call.
+    fn is_argument(&self, walk: &Walk<'_, Kind>) -> bool {
+        walk.ancestor(0) == Some(Kind::TokenTree) && walk.ancestor(1) == Some(Kind::MacroCall)
     }
+}
+
+/// The variables that a format string captures, in the macros known to take one.
+pub(crate) fn captures<K: Copy>(walk: &mut Walk<'_, K>, span: Span) {
+    const FORMATTING: [&str; 22] = [
+        "format",
+        "print",
+        "println",
+        "eprint",
+        "eprintln",
+        "write",
+        "writeln",
+        "panic",
+        "format_args",
+        "assert",
+        "assert_eq",
+        "assert_ne",
+        "debug_assert",
+        "unreachable",
+        "todo",
+        "unimplemented",
+        "bail",
+        "anyhow",
+        "info",
+        "warn",
+        "error",
+        "debug",
+    ];
+    let text = span.slice(walk.source);
+    let mut found = Vec::new();
+    for open in memchr::memchr_iter(b'{', text) {
+        let name = &text[open + 1..];
+        let length = name.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+        let escaped = open > 0 && text[open - 1] == b'{';
+        if !escaped
+            && length > 0
+            && !name[0].is_ascii_digit()
+            && matches!(name.get(length), Some(b'}' | b':'))
+        {
+            let start = span.start as usize + open + 1;
+            found.push(Span::new(start, start + length));
+        }
+    }
+    if found.is_empty() || !FORMATTING.contains(&macro_name(walk.source, span).as_str()) {
+        return;
+    }
+    found.into_iter().for_each(|name| walk.refer(name, SymbolKind::Name));
 }
 
 /// The word before the `!` whose bracket holds this literal.
@@ -182,7 +182,7 @@ fn macro_name(source: &[u8], literal: Span) -> String {
 }
 
 /// How an identifier among a macro's tokens is used, by what stands around it.
-fn in_tokens(source: &[u8], span: Span) -> SymbolKind {
+pub(crate) fn in_tokens(source: &[u8], span: Span) -> SymbolKind {
     let after = source[span.end as usize..].trim_ascii_start();
     let before = source[..span.start as usize].trim_ascii_end();
     match after {
@@ -196,6 +196,6 @@ fn in_tokens(source: &[u8], span: Span) -> SymbolKind {
     }
 }
 
-fn starts_upper(source: &[u8], span: Span) -> bool {
+pub(crate) fn starts_upper(source: &[u8], span: Span) -> bool {
     span.text(source).chars().next().is_some_and(char::is_uppercase)
 }

@@ -42,3 +42,9 @@ def review_delivery(send: hooks.DeliveryReview) -> hooks.Verdict:
 def format_delivery(send: hooks.DeliveryFormat) -> str | None:
     """As the model worded it."""
     return send.arguments
+
+
+@hooks.slot("delivery.target", deadline="100ms")
+def target(frame: hooks.DeliveryTarget) -> str | None:
+    """The only conversation that the frame shows."""
+    return frame.target
