@@ -24,6 +24,7 @@ use crate::at_work::Built;
 use crate::history::{History, NoWayBack, Probation};
 use crate::invocation::{Invocation, Outcome, Recorder};
 use crate::manifest::{Affected, KeptError, Manifest, Manifests};
+use crate::protocol::Logged;
 use crate::questions::Questions;
 use crate::reads::Reads;
 use crate::worker::{Change, Watch, Worker};
@@ -391,14 +392,7 @@ impl Shared {
 
     /// The hooks of a manifest, over a worker that starts now; nobody waits for it.
     fn built(&self, epoch: Epoch, manifest: Arc<Manifest>) -> Built {
-        let (watch, deaths) = (Arc::clone(&self.watch), self.deaths.clone());
-        let watch: Arc<dyn Watch> = Arc::new(move |number, change: Change| {
-            if matches!(change, Change::Died { .. } | Change::NotStarted { .. }) {
-                // Nobody listens any more when everything ends.
-                let _ = deaths.send((epoch, change.clone()));
-            }
-            watch.changed(number, change);
-        });
+        let watch = Arc::new(Told { epoch, deaths: self.deaths.clone(), watch: Arc::clone(&self.watch) });
         Built::new(&self.trial, epoch, manifest, watch, self.recorder.clone())
     }
 
@@ -446,6 +440,27 @@ impl Shared {
         drop(at_work);
         // Outside the lock: the last holder of an epoch kills its worker.
         drop(old);
+    }
+}
+
+/// Hears of an epoch's worker: its deaths are counted, and everything is told on.
+struct Told {
+    epoch: Epoch,
+    deaths: mpsc::UnboundedSender<(Epoch, Change)>,
+    watch: Arc<dyn Watch>,
+}
+
+impl Watch for Told {
+    fn changed(&self, number: u64, change: Change) {
+        if matches!(change, Change::Died { .. } | Change::NotStarted { .. }) {
+            // Nobody listens any more when everything ends.
+            let _ = self.deaths.send((self.epoch, change.clone()));
+        }
+        self.watch.changed(number, change);
+    }
+
+    fn logged(&self, number: u64, logged: Logged) {
+        self.watch.logged(number, logged);
     }
 }
 

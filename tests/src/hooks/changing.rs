@@ -1,6 +1,6 @@
 //! Policy that changes while it is asked, with a live agent around it: in the midst of a turn, and twice at once.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use klbr_core::config::Config;
@@ -8,8 +8,8 @@ use klbr_core::ids::{Epoch, Seq};
 use klbr_core::record::Record;
 use klbr_core::runtime::{AgentBuilder, RunningAgent};
 use klbr_pyhost::{
-    ActivateError, Attached, Change, Invocation, Known, Live, Manifest, Manifests, NoHost, Order, Parts,
-    Patience, Probation, Questions, Recorder, Trees, Trial, Watch,
+    ActivateError, Attached, Change, Invocation, Known, Level, Live, Logged, Manifest, Manifests, NoHost,
+    Order, Parts, Patience, Probation, Questions, Recorder, Trees, Trial, Watch,
 };
 use klbr_store::{Options, SqliteStore};
 
@@ -22,9 +22,27 @@ const WAITS: &str = "import asyncio, os\nfrom klbr import hooks\n\nasync def f(r
                      open('asked', 'w').close()\n        while not os.path.exists('go'):\n            \
                      await asyncio.sleep(0.002)\n        return hooks.deny('the first')\n    return hooks.allow()\n";
 
-const DENIES: &str = "from klbr import hooks\n\ndef f(review):\n    return hooks.deny('the second')\n";
+const DENIES: &str = "import logging\nfrom klbr import hooks\n\ndef f(review):\n    logging.warning('it is denied')\n    return hooks.deny('the second')\n";
 
 const ALLOWS: &str = "from klbr import hooks\n\ndef f(review):\n    return hooks.allow()\n";
+
+/// Hears what hooks log.
+#[derive(Clone, Default)]
+struct Ears(Arc<Mutex<Vec<(u64, Logged)>>>);
+
+impl Ears {
+    fn heard(&self) -> std::sync::MutexGuard<'_, Vec<(u64, Logged)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watch for Ears {
+    fn changed(&self, _: u64, _: Change) {}
+
+    fn logged(&self, epoch: u64, logged: Logged) {
+        self.heard().push((epoch, logged));
+    }
+}
 
 /// An agent whose policy is what its own records say.
 struct Owner {
@@ -35,6 +53,7 @@ struct Owner {
     executor: Executor,
     invocations: Arc<Mutex<Vec<Invocation>>>,
     trees: Trees,
+    ears: Ears,
     folder: Folder,
     keys: u64,
 }
@@ -45,9 +64,10 @@ impl Owner {
         let invocations: Arc<Mutex<Vec<Invocation>>> = Arc::default();
         let kept = Arc::clone(&invocations);
         let recorder: Arc<dyn Recorder> = Arc::new(move |invocation| {
-            kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(invocation);
+            kept.lock().unwrap_or_else(PoisonError::into_inner).push(invocation);
         });
-        let watch: Arc<dyn Watch> = Arc::new(|_, _: Change| {});
+        let ears = Ears::default();
+        let watch: Arc<dyn Watch> = Arc::new(ears.clone());
         let trees = Trees::new(folder.path());
         let live = Live::new(Parts {
             trial: Trial {
@@ -74,7 +94,7 @@ impl Owner {
             .await
             .map_err(HomeError::inside)?;
         let attached = live.attach(agent.handle().clone());
-        Ok(Owner { live, attached, agent, model, executor, invocations, trees, folder, keys: 0 })
+        Ok(Owner { live, attached, agent, model, executor, invocations, trees, ears, folder, keys: 0 })
     }
 
     fn key(&mut self) -> String {
@@ -166,6 +186,12 @@ pub async fn during_a_turn() -> Result<Figures, HomeError> {
     let result = owner.result(after).await?;
     if result != "Denied: the second" {
         figures.faults.push(format!("the new epoch was not asked: {result}"));
+    }
+    let is_told = |(epoch, one): &(u64, Logged)| {
+        *epoch == second.0 && one.level == Level::Warning && &*one.message == "it is denied"
+    };
+    if !owner.ears.heard().iter().any(is_told) {
+        figures.faults.push(format!("what the hook logs is not told: {:?}", owner.ears.heard()));
     }
     figures.rolled_back = owner.roll_back(first).await?;
     let (admitted, after) = owner.say(r#"do {"what":"good","n":3}"#).await?;

@@ -130,6 +130,7 @@ mod tests {
         let text = kept.text();
         assert!(text.starts_with("begin ") && text.contains("bytes left out]"), "{text}");
         assert!(text.ends_with(&String::from_utf8_lossy(&all[all.len() - 16..]).into_owned()), "{text}");
+        assert!(text.len() < 2 * 16 + 40, "{text}");
         assert_eq!(kept.total(), all.len() as u64);
         assert_eq!(kept.last(5).as_bytes(), &all[all.len() - 5..]);
         assert_eq!(std::fs::read(kept.whole().unwrap()).unwrap(), all);

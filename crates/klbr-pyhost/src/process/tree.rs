@@ -145,3 +145,32 @@ mod linux {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader, Read as _};
+    use std::os::unix::process::CommandExt as _;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    /// By itself, without the search for what left the group.
+    #[test]
+    fn a_group_is_killed_whole() {
+        let mut root = Command::new("sh")
+            .args(["-c", "(echo begun; exec sleep 20) & wait"])
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let mut said = BufReader::new(root.stdout.take().unwrap());
+        said.read_line(&mut String::new()).unwrap();
+        let begun = std::time::Instant::now();
+        let pid = Pid::from_raw(i32::try_from(root.id()).unwrap()).unwrap();
+        Tree::new("none".to_owned(), pid).kill_group();
+        root.wait().unwrap();
+        // The stream ends only when the last of them is gone.
+        assert_eq!(said.read(&mut [0; 16]).unwrap(), 0);
+        assert!(begun.elapsed() < std::time::Duration::from_secs(10), "the child has lived to its end");
+    }
+}

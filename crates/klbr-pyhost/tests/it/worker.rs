@@ -126,7 +126,7 @@ async fn stopping_leaves_nothing_behind() {
     let Some(world) = World::new() else { return };
     let policy = world.owner(
         Slot::Wake,
-        "import subprocess, time\ndef f(q):\n    subprocess.Popen(['sleep', '1000'], start_new_session=True)\n    return True\n",
+        "import subprocess\ndef f(q):\n    child = subprocess.Popen(['sleep', '1000'], start_new_session=True)\n    open('child', 'w').write(str(child.pid))\n    return True\n",
         SECOND * 20,
     );
     let loaded = ready(&policy).await;
@@ -135,10 +135,8 @@ async fn stopping_leaves_nothing_behind() {
     drop(policy);
     Arc::into_inner(worker).unwrap().stop().await;
     assert!(!lives(loaded.pid));
-    let left = std::process::Command::new("pgrep").args(["-f", "^sleep 1000$"]).output();
-    if let Ok(left) = left {
-        assert_eq!(String::from_utf8_lossy(&left.stdout), "");
-    }
+    let child: u32 = std::fs::read_to_string(world.path().join("child")).unwrap().parse().unwrap();
+    assert!(!lives(child), "what left the group is gone too");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
