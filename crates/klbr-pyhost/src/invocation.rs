@@ -101,6 +101,9 @@ impl<F: Fn(Invocation) + Send + Sync + 'static> Recorder for F {
     }
 }
 
+/// How far apart two timers of one deadline may be.
+const TIMERS: Duration = Duration::from_millis(20);
+
 /// An invocation under way. Dropping it records it as abandoned.
 pub(crate) struct Open {
     invocation: Option<Invocation>,
@@ -147,7 +150,11 @@ impl Open {
 }
 
 impl Drop for Open {
+    /// Whoever asked waits no longer: because the time is over, by a timer that began a little earlier, or for another
+    /// reason.
     fn drop(&mut self) {
-        self.finish(Outcome::Abandoned, None);
+        let Some(invocation) = &self.invocation else { return };
+        let is_late = self.since.elapsed() + TIMERS >= invocation.deadline;
+        self.finish(if is_late { Outcome::Deadline } else { Outcome::Abandoned }, None);
     }
 }
