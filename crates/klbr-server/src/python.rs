@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use klbr_core::runtime::AgentBuilder;
 use klbr_pyhost::{
-    Bench, Bounds, Change, Invocation, Ladder, Limits, Live, Manifests, NoHost, Outcome, Parts, Patience,
+    Bench, Bounds, Change, Invocation, Ladder, Level, Limits, Live, Logged, Manifests, NoHost, Outcome, Parts, Patience,
     Probation, Program, PythonTool, Questions, Sources, Trees, Trial, Watch,
 };
 
@@ -75,7 +75,7 @@ impl Python {
                 outputs: Some(agent.join("outputs")),
                 bounds: Bounds::default(),
             };
-            Arc::new(PythonTool::new(bench, told("workbench")))
+            Arc::new(PythonTool::new(bench, Arc::new(Told("workbench"))))
         });
         let (lookup, secrets) = (config.variables.clone(), config.secret_variables.clone());
         let variables = move |name: &str| match lookup.get(name) {
@@ -97,7 +97,7 @@ impl Python {
             questions: Questions::new(&agent),
             probation: Probation::default(),
             recorder: Arc::new(record),
-            watch: told("hook worker"),
+            watch: Arc::new(Told("hook worker")),
         });
         let hands = Hands {
             live: live.clone(),
@@ -144,21 +144,37 @@ fn record(invocation: Invocation) {
     }
 }
 
-/// Tells the log what happens to a process.
-fn told(what: &'static str) -> Arc<dyn Watch> {
-    Arc::new(move |epoch: u64, change: Change| match change {
-        Change::Started { pid } => tracing::debug!(what, epoch, pid, "started"),
-        Change::Ready { pid, took, failed } => {
-            tracing::info!(what, epoch, pid, ?took, "ready");
-            for hook in failed {
-                tracing::warn!(what, epoch, run = %hook.run, error = %hook.error, "a hook was not loaded");
+/// Tells the log what happens to a process, and what user code logs in it.
+struct Told(&'static str);
+
+impl Watch for Told {
+    fn changed(&self, epoch: u64, change: Change) {
+        let what = self.0;
+        match change {
+            Change::Started { pid } => tracing::debug!(what, epoch, pid, "started"),
+            Change::Ready { pid, took, failed } => {
+                tracing::info!(what, epoch, pid, ?took, "ready");
+                for hook in failed {
+                    tracing::warn!(what, epoch, run = %hook.run, error = %hook.error, "a hook was not loaded");
+                }
+            }
+            Change::Died { pid, reason, stderr, pause } => {
+                tracing::warn!(what, epoch, pid, %reason, ?pause, stderr = %stderr, "died");
+            }
+            Change::NotStarted { reason, pause } => {
+                tracing::warn!(what, epoch, %reason, ?pause, "could not be started");
             }
         }
-        Change::Died { pid, reason, stderr, pause } => {
-            tracing::warn!(what, epoch, pid, %reason, ?pause, stderr = %stderr, "died");
+    }
+
+    fn logged(&self, epoch: u64, logged: Logged) {
+        let Logged { level, logger, message, run, left_out, .. } = logged;
+        let (what, run) = (self.0, run.as_deref());
+        match level {
+            Level::Debug => tracing::debug!(what, epoch, run, %logger, left_out, "{message}"),
+            Level::Info => tracing::info!(what, epoch, run, %logger, left_out, "{message}"),
+            Level::Warning => tracing::warn!(what, epoch, run, %logger, left_out, "{message}"),
+            Level::Error | Level::Critical => tracing::error!(what, epoch, run, %logger, left_out, "{message}"),
         }
-        Change::NotStarted { reason, pause } => {
-            tracing::warn!(what, epoch, %reason, ?pause, "could not be started");
-        }
-    })
+    }
 }
