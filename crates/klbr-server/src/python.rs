@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use klbr_core::runtime::AgentBuilder;
 use klbr_pyhost::{
-    Bench, Bounds, Change, Invocation, Ladder, Level, Limits, Live, Logged, Manifests, NoHost, Outcome, Parts, Patience,
-    Probation, Program, PythonTool, Questions, Sources, Trees, Trial, Watch,
+    Bench, Bounds, Change, Invocation, Ladder, Level, Limits, Live, Logged, Manifests, NoHost, Outcome,
+    Parts, Patience, Probation, Program, PythonTool, Questions, Sources, Trees, Trial, Watch,
 };
 
 use crate::api::policy::PythonStatus;
@@ -174,7 +174,9 @@ impl Watch for Told {
             Level::Debug => tracing::debug!(what, epoch, run, %logger, left_out, "{message}"),
             Level::Info => tracing::info!(what, epoch, run, %logger, left_out, "{message}"),
             Level::Warning => tracing::warn!(what, epoch, run, %logger, left_out, "{message}"),
-            Level::Error | Level::Critical => tracing::error!(what, epoch, run, %logger, left_out, "{message}"),
+            Level::Error | Level::Critical => {
+                tracing::error!(what, epoch, run, %logger, left_out, "{message}")
+            }
         }
     }
 }

@@ -12,9 +12,14 @@ use klbr_pyhost::{
     Bench, Bounds, Cell, Change, HookPolicy, Invocation, Ladder, Loaded, NoHost, Patience, Recorder, Watch,
     Workbench, Worker,
 };
+use klbr_server::api::policy::Process;
+use serde_json::json;
 use tokio::time::Instant;
 
+use super::life::resident;
+use super::rig::{Rig, always, wait};
 use super::{Bar, BenchError, Figure, Line, Plan, spread};
+use crate::daemon::Klbrd;
 use crate::hooks::failures;
 use crate::hooks::home::{self, Folder, HomeError};
 use crate::process::{Signal, send};
@@ -24,6 +29,9 @@ const WATCHDOG: Duration = Duration::from_secs(60);
 
 /// How many questions a second come at random times.
 const RATE: f64 = 500.0;
+
+/// Turns before memory is looked at.
+const TURNS: usize = 20;
 
 /// The deadline of a hook that never answers.
 const DEADLINE: Duration = Duration::from_millis(100);
@@ -35,6 +43,24 @@ async def f(q: hooks.AttentionWake) -> bool:
         pass
     return q.waiting > 3
 ";
+
+/// The default policies, one for each decision that a turn asks for and some between turns.
+const POLICIES: [(&str, &str); 14] = [
+    ("event.priority", "attention:priority"),
+    ("event.accept", "attention:accept"),
+    ("attention.wake", "attention:wake"),
+    ("attention.batch_delay", "attention:batch_delay"),
+    ("frame.render", "attention:render"),
+    ("turn.idle", "attention:idle"),
+    ("turn.nudge", "social:nudge"),
+    ("context.blocks", "context:blocks"),
+    ("model.plan", "model:plan"),
+    ("action.review", "social:review_action"),
+    ("delivery.review", "social:review_delivery"),
+    ("delivery.format", "social:format_delivery"),
+    ("result.shape", "social:shape"),
+    ("compact.when", "context:when"),
+];
 
 /// The rows whose agent is listened to.
 const AROUND: [&str; 3] = ["an infinite loop in Python", "an infinite loop in C", "a memory blow-up"];
@@ -51,7 +77,44 @@ pub(super) async fn measure(plan: &Plan) -> Result<Vec<Line>, BenchError> {
     drop(hooks);
     lines.extend(cells(plan, folder.path()).await?);
     lines.extend(around(plan).await?);
+    lines.push(together(plan).await?);
     Ok(lines)
+}
+
+/// What the daemon needs with a worker beside it that has answered the questions of some turns.
+async fn together(plan: &Plan) -> Result<Line, BenchError> {
+    let python = crate::hooks::python().ok_or(HomeError::NoPython)?;
+    let python = python.to_str().ok_or_else(|| absent("an interpreter whose path is text"))?;
+    let send = json!({"call": {"name": "local_send", "arguments": {"content": "Yes."}}});
+    let set = |klbrd: Klbrd| klbrd.env("KLBR_PYTHON", python).env("KLBR_PYTHON_ENABLED", "true");
+    let mut rig = Rig::start_as(plan, always(json!([send, wait()])), set).await?;
+    let hooks = POLICIES.map(|(slot, run)| {
+        format!("[[hooks]]\nslot = {slot:?}\nrun = \"klbr.policy.{run}\"\ndeadline = \"5s\"\n")
+    });
+    rig.api().activate(&format!("manifest = 1\n{}", hooks.concat())).await?;
+    for turn in 0..TURNS {
+        rig.say(&format!("Is number {turn} all right?")).await?;
+        rig.is_asked().await?;
+        rig.waits().await?;
+    }
+    let policy = rig.api().policy().await?;
+    let Some(Process::Ready { pid, .. }) = policy.worker else {
+        return Err(absent(format!("a worker that answers: {:?}", policy.worker)));
+    };
+    if let Some(failure) = policy.failures.first() {
+        return Err(absent(format!("a hook that answers: {failure:?}")));
+    }
+    let mb = |pid| Ok::<_, BenchError>(resident(pid)? as f64 / 1024.0);
+    let (daemon, worker) = (mb(rig.daemon.running.pid())?, mb(pid)?);
+    let figures = vec![
+        Figure::plain("together", daemon + worker, "MB").against(Bar::AtMost(60.0)),
+        Figure::plain("daemon", daemon, "MB"),
+        Figure::plain("worker", worker, "MB"),
+    ];
+    let method = format!(
+        "VmRSS of both in /proc after {TURNS} turns whose every decision a default policy in Python made"
+    );
+    Ok(line("daemon and worker", &method, 1, figures))
 }
 
 fn line(what: &str, method: &str, n: usize, figures: Vec<Figure>) -> Line {

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use klbr_core::ledger::Ledger;
 use klbr_core::record::Stamped;
+use klbr_server::api::policy::{Activated, Candidate, Policy};
 use klbr_server::api::{
     Accepted, AgentStatus, ErrorBody, Hits, IDEMPOTENCY_KEY, Message, Records, State, path,
 };
@@ -107,6 +108,24 @@ impl Api {
     /// Fails when there is no acknowledgement.
     pub async fn command(&self, path: &str) -> Result<Accepted, ApiError> {
         answer(self.request(reqwest::Method::POST, path)).await
+    }
+
+    /// Puts a manifest in force.
+    ///
+    /// # Errors
+    /// Fails when it is refused, or when there is no answer.
+    pub async fn activate(&self, manifest: &str) -> Result<Activated, ApiError> {
+        let (file, text) = ("manifest.toml".to_owned(), manifest.to_owned());
+        let candidate = Candidate { file, text, expected: None, now: false };
+        answer(self.request(reqwest::Method::POST, path::POLICY_ACTIVATE).json(&candidate)).await
+    }
+
+    /// The policy in force.
+    ///
+    /// # Errors
+    /// Fails when there is no answer.
+    pub async fn policy(&self) -> Result<Policy, ApiError> {
+        answer(self.request(reqwest::Method::GET, path::POLICY)).await
     }
 
     /// How the agent is doing.

@@ -1,7 +1,7 @@
 //! A required hook dies in mid-call, again and again, and nothing runs that it has not allowed.
 //!
 //! A trial is one death: the worker is killed at a random time around a call, or its connection is cut at a place in a
-//! frame ([`cut`](super::cut)). The hook allows what has an even number and writes each verdict to a file before it
+//! frame ([`cut`]). The hook allows what has an even number and writes each verdict to a file before it
 //! answers. Owns the plan, the homes and the sum; the verdict is the [`judge`]'s.
 
 use std::collections::BTreeMap;

@@ -129,7 +129,17 @@ fn libraries_read_no_environment_and_detach_nothing() {
 
 #[test]
 fn foreign_types_stay_inside_the_crate_that_adapts_them() {
-    let foreign = ["rusqlite::", "reqwest::", "rustls::", "axum::", "tree_sitter::", "ra_ap_parser::", "ruff_python_", "hyper::", "pyo3::"];
+    let foreign = [
+        "rusqlite::",
+        "reqwest::",
+        "rustls::",
+        "axum::",
+        "tree_sitter::",
+        "ra_ap_parser::",
+        "ruff_python_",
+        "hyper::",
+        "pyo3::",
+    ];
     let mut faults = finds(&libraries(), &foreign);
     faults.retain(|fault| {
         let code = fault.rsplit(": ").next().unwrap_or_default();
