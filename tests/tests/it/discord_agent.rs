@@ -21,6 +21,7 @@ use std::time::Duration;
 use klbr_core::config::Config;
 use klbr_core::ids::Seq;
 use klbr_core::model::Message;
+use klbr_core::record::Record;
 use klbr_core::runtime::store::Store;
 use klbr_core::runtime::{AgentBuilder, AgentHandle};
 use klbr_core::testkit::{MemoryStore, Scripted, ScriptedModel};
@@ -106,18 +107,12 @@ impl Life {
 
     /// Every happening admitted so far, in order.
     async fn admitted(&self) -> Vec<String> {
-        let last = self.handle.store().last(self.handle.agent()).await.unwrap();
-        let mut updates = self.handle.updates(Some(Seq(0))).await.unwrap();
-        let mut admitted = Vec::new();
-        while let Some(update) = updates.next().await.unwrap() {
-            if let Happening::Admitted { external_id, .. } = &update.happening {
-                admitted.push(external_id.to_string());
-            }
-            if update.id.is_some_and(|id| id >= last) {
-                break;
-            }
-        }
-        admitted
+        let records = self.handle.store().records(self.handle.agent(), Seq(0), usize::MAX).await.unwrap();
+        let admitted = records.into_iter().filter_map(|stamped| match stamped.record {
+            Record::Admitted { event, .. } => Some(event.external_id.to_string()),
+            _ => None,
+        });
+        admitted.collect()
     }
 
     /// The messages of the model's `number`-th request, as it reads them.
