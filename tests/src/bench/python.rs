@@ -302,7 +302,8 @@ async fn around(plan: &Plan) -> Result<Vec<Line>, BenchError> {
     let mut lines = Vec::new();
     for row in failures::ROWS.iter().filter(|row| AROUND.contains(&row.name)) {
         let mut seen = Vec::new();
-        for _ in 0..(plan.runs / 10).max(2) {
+        // Each takes seconds: an agent's whole life with a hook that fails in it.
+        for _ in 0..(plan.runs / 40).max(2) {
             let figures = failures::once(row).await?;
             if let Some(fault) = figures.faults.first() {
                 return Err(HomeError::Absent(fault.clone()).into());
