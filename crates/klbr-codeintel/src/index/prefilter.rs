@@ -81,7 +81,7 @@ fn rust_may_define(before: &[u8], after: &[u8], members: &Members<'_>) -> bool {
     let is_keyword = RUST_WORDS.contains(&word);
     match trimmed.last() {
         Some(_) if word == b"let" || word == b"mut" => may_be_bound(after),
-        Some(_) if word == b"pub" => may_be_member(after),
+        Some(_) if word == b"pub" || word == b"unsafe" => may_be_member(after),
         Some(_) if is_keyword => true,
         Some(_) if before[trimmed.len()..].contains(&b'\n') => may_be_member(after),
         Some(b'!' | b'"') | None => true,
@@ -167,6 +167,7 @@ mod tests {
             "fn r#len",
             "struct S { len: u8 }",
             "struct S { pub len: u8 }",
+            "struct S { unsafe len: u8 }",
             "union U {\n/// Text.\nlen: u8 }",
             "enum E {A, len}",
             "fn\nlen",
