@@ -144,6 +144,13 @@ impl Script {
         }
     }
 
+    /// Comes so far without a word of it in the transcript, which then begins with what is looked at.
+    pub(crate) fn unlogged(&mut self, beginning: impl FnOnce(&mut Self)) {
+        let length = self.log.len();
+        beginning(self);
+        self.log.truncate(length);
+    }
+
     pub(crate) fn note(&mut self, what: &str) {
         writeln!(self.log, "{what}").unwrap();
     }

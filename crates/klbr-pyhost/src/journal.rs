@@ -23,11 +23,11 @@ const LOOKED_AT: u64 = 4_096;
 /// Records that are loaded at once.
 const PAGE: usize = 256;
 
-/// How far an observer may lag behind, in records: what is older is a gap for it.
+/// How far an observer may usually lag behind, in records: what is older is a gap for it.
 pub(crate) const LAG: u64 = 100_000;
 
 /// The journal over one agent.
-pub(crate) struct Records {
+pub struct Records {
     agent: AgentHandle,
     /// The newest record that somebody was told of.
     newest: watch::Receiver<u64>,
@@ -35,7 +35,8 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    pub(crate) fn new(agent: AgentHandle, newest: watch::Receiver<u64>, lag: u64) -> Self {
+    /// Over an agent of whose newest record somebody keeps telling. What is more than `lag` records old is a gap.
+    pub fn new(agent: AgentHandle, newest: watch::Receiver<u64>, lag: u64) -> Self {
         Records { agent, newest, lag }
     }
 

@@ -38,6 +38,7 @@ pub use activation::{Difference, Refused, Report, Trial, Variables};
 pub use history::{NoWayBack, Probation};
 pub use host::{Caller, HostCallError, HostCalls, NoHost};
 pub use invocation::{Invocation, Outcome, Recorder};
+pub use journal::Records;
 pub use live::{ActivateError, Attached, Live, Order, Parts};
 pub use manifest::{
     Affected, Bound, Hook, KeptError, Known, MANIFEST, Manifest, ManifestError, Manifests, Problem, Skill,

@@ -7,12 +7,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use klbr_core::event::SourceKind;
 use klbr_core::ids::Seq;
-use klbr_core::policy::{Heard, HostCommand, Observed};
+use klbr_core::policy::Heard;
 use klbr_core::record::{Record, Stamped};
-use klbr_core::runtime::AgentHandle;
 use klbr_pyhost::{
-    Advance, Batch, Begin, Committed, Entry, Journal, JournalError, Kind, NoHost, Observer, Observers,
-    Outcome, Spec, Wish,
+    Advance, Batch, Begin, Entry, Journal, JournalError, Kind, NoHost, Observer, Observers, Outcome, Records,
+    Spec,
 };
 use klbr_store::Durability;
 use tokio::sync::watch;
@@ -45,7 +44,7 @@ async fn start(folder: Folder, code: &str) -> Result<Home, HomeError> {
     Home::start_in(folder, Setup { code, deadline, host, change: &change, durability }).await
 }
 
-fn observe(home: &Home, journal: Arc<Records>) -> Observers {
+fn observe(home: &Home, journal: Arc<Watched>) -> Observers {
     let observer = Observer {
         name: NAME.into(),
         run: "p:g".into(),
@@ -71,7 +70,7 @@ pub async fn fails_fifty_times() -> Result<Figures, HomeError> {
          if record['seq'] == first:\n        raise ValueError('no idea')\n",
     );
     let mut home = start(Folder::new()?, &code).await?;
-    let journal = Records::of(&home);
+    let journal = Watched::of(&home);
     let observers = observe(&home, Arc::clone(&journal));
     journal.is_placed().await?;
     home.act(r#"{"what":"good","n":1}"#).await?;
@@ -115,7 +114,7 @@ pub async fn ends_before_its_cursor_moves() -> Result<Figures, HomeError> {
          if is_first:\n        host.admit('the first turn has ended', priority='ambient')\n",
     );
     let mut home = start(Folder::new()?, &code).await?;
-    let journal = Records::of(&home);
+    let journal = Watched::of(&home);
     journal.dies();
     let observers = observe(&home, Arc::clone(&journal));
     journal.is_placed().await?;
@@ -133,7 +132,7 @@ pub async fn ends_before_its_cursor_moves() -> Result<Figures, HomeError> {
     }
 
     let mut home = start(first.folder, &code).await?;
-    let journal = Records::of(&home);
+    let journal = Watched::of(&home);
     let observers = observe(&home, Arc::clone(&journal));
     journal.has_heard(1).await?;
     figures.rolled_back = home.roll_back().await?;
@@ -178,9 +177,9 @@ fn advanced(records: &[Stamped]) -> usize {
     records.iter().filter(is_move).count()
 }
 
-/// An agent's records as a journal, which may die before it commits.
-struct Records {
-    agent: AgentHandle,
+/// The journal of an agent, with an eye on what it commits; it may die before that.
+struct Watched {
+    records: Records,
     state: watch::Sender<Moves>,
 }
 
@@ -192,9 +191,11 @@ struct Moves {
     is_dead: bool,
 }
 
-impl Records {
-    fn of(home: &Home) -> Arc<Records> {
-        Arc::new(Records { agent: home.handle().clone(), state: watch::Sender::default() })
+impl Watched {
+    fn of(home: &Home) -> Arc<Watched> {
+        // Nobody tells of the newest record here: it is looked for.
+        let records = Records::new(home.handle().clone(), watch::channel(0).1, u64::MAX);
+        Arc::new(Watched { records, state: watch::Sender::default() })
     }
 
     /// Never commits what is heard.
@@ -224,58 +225,27 @@ impl Records {
     }
 }
 
-fn failed(error: impl std::fmt::Display) -> JournalError {
-    JournalError(error.to_string())
-}
-
 #[async_trait]
-impl Journal for Records {
+impl Journal for Watched {
     async fn cursor(&self, observer: &str) -> Result<Option<u64>, JournalError> {
-        Ok(self.agent.observers().await.map_err(failed)?.get(observer).map(|seq| seq.0))
+        self.records.cursor(observer).await
     }
 
     async fn newest(&self) -> Result<u64, JournalError> {
-        Ok(self.agent.store().last(self.agent.agent()).await.map_err(failed)?.0)
+        self.records.newest().await
     }
 
     async fn read(&self, hears: Heard, after: u64, limit: usize) -> Result<Batch, JournalError> {
-        let page = self.agent.store().records(self.agent.agent(), Seq(after), 1_000).await.map_err(failed)?;
-        let mut batch = Batch { records: Vec::new(), first_kept: 0, newest: after };
-        for stamped in page {
-            if batch.records.len() == limit {
-                break;
-            }
-            batch.newest = stamped.seq.0;
-            if hears.hears(&stamped.record) {
-                let body = serde_json::to_value(&stamped.record).map_err(failed)?;
-                batch.records.push(Committed { seq: stamped.seq.0, at: stamped.at.0, body, made_by: None });
-            }
-        }
-        Ok(batch)
+        self.records.read(hears, after, limit).await
     }
 
     async fn advance(&self, observer: &str, advance: Advance) -> Result<(), JournalError> {
-        let through = Seq(advance.cursor());
-        let mut observed = Observed { observer: observer.into(), through, ..Observed::default() };
-        match advance {
-            Advance::Heard { wishes, .. } => {
-                if self.state.borrow().dies {
-                    self.state.send_modify(|state| state.is_dead = true);
-                    std::future::pending::<()>().await;
-                }
-                for wish in wishes {
-                    let Wish::Admit { text, priority } = wish else {
-                        return Err(JournalError(format!("{wish:?} is not of this proof")));
-                    };
-                    observed.commands.push(HostCommand::Admit { text, priority });
-                }
-            }
-            Advance::DeadLettered { reason, .. } => observed.gave_up = Some(reason),
-            Advance::Gap { .. } => {}
-            Advance::Placed { .. } => observed.placed = true,
+        if matches!(advance, Advance::Heard { .. }) && self.state.borrow().dies {
+            self.state.send_modify(|state| state.is_dead = true);
+            std::future::pending::<()>().await;
         }
-        let is_placed = observed.placed;
-        self.agent.observed(observed).await.map_err(failed)?;
+        let is_placed = matches!(advance, Advance::Placed { .. });
+        self.records.advance(observer, advance).await?;
         self.state.send_modify(|state| match is_placed {
             true => state.placed += 1,
             false => state.heard += 1,

@@ -31,6 +31,14 @@ fn allow() -> Answer {
 }
 
 impl Script {
+    /// The operator has said something, and the model's only call is a cell that runs now.
+    fn in_a_cell(&mut self) {
+        self.unlogged(|s| {
+            s.operator("go");
+            s.says("", &[("cell", "{}")]);
+        });
+    }
+
     /// The newest cell that is out.
     fn cell(&self) -> (Fence, ActionId) {
         let cell = |command: &Command| match command {
@@ -149,8 +157,7 @@ fn what_a_cell_has_called_ends_with_it() {
             config.limits.parallel = 2;
         },
         |s| {
-            s.operator("go");
-            s.says("", &[("cell", "{}")]);
+            s.in_a_cell();
             s.calls("chat_send", r#"{"content":"a"}"#);
             s.calls("process", "{}");
             s.calls("chat_send", r#"{"content":"b"}"#);
@@ -159,18 +166,6 @@ fn what_a_cell_has_called_ends_with_it() {
             s.show_request(2);
         },
         expect![[r#"
-            operator: go
-              admitted E1 Operator
-              prefix_made G1 First
-              frame_made F1 [E1]
-              turn_started T1 Events
-              step_requested 1.1
-              → sample
-            model: "" cell
-              step_sampled 1.1
-              intended 1.1.1
-              attempted 1.1.1 #1
-              → act cell
             1.1.1 calls chat_send
               called 1.1.1.1 chat_send
               intended 1.1.1.1
@@ -217,8 +212,7 @@ fn an_interrupted_cell_answers_with_what_it_did() {
             config.bound.insert(Slot::DeliveryReview, Duration::from_millis(300));
         },
         |s| {
-            s.operator("go");
-            s.says("", &[("cell", "{}")]);
+            s.in_a_cell();
             s.calls("chat_send", r#"{"content":"a"}"#);
             s.decide(Ok(allow()));
             s.settle_inner(Outcome::confirmed("Sent."));
@@ -234,18 +228,6 @@ fn an_interrupted_cell_answers_with_what_it_did() {
             s.settle_where(|action| action == held, Outcome::confirmed("Sent."));
         },
         expect![[r#"
-            operator: go
-              admitted E1 Operator
-              prefix_made G1 First
-              frame_made F1 [E1]
-              turn_started T1 Events
-              step_requested 1.1
-              → sample
-            model: "" cell
-              step_sampled 1.1
-              intended 1.1.1
-              attempted 1.1.1 #1
-              → act cell
             1.1.1 calls chat_send
               called 1.1.1.1 chat_send
               → decide delivery.review
@@ -302,8 +284,7 @@ fn after_a_crash_what_a_cell_had_under_way_is_found_out_about_before_the_cell() 
             config.actions[4].resource = Resource::Named("r".into());
         },
         |s| {
-            s.operator("go");
-            s.says("", &[("cell", "{}")]);
+            s.in_a_cell();
             s.calls("chat_send", r#"{"content":"a"}"#);
             s.settle_inner(Outcome::confirmed("Sent."));
             s.calls("chat_send", r#"{"content":"b"}"#);
@@ -319,18 +300,6 @@ fn after_a_crash_what_a_cell_had_under_way_is_found_out_about_before_the_cell() 
             s.show_request(2);
         },
         expect![[r#"
-            operator: go
-              admitted E1 Operator
-              prefix_made G1 First
-              frame_made F1 [E1]
-              turn_started T1 Events
-              step_requested 1.1
-              → sample
-            model: "" cell
-              step_sampled 1.1
-              intended 1.1.1
-              attempted 1.1.1 #1
-              → act cell
             1.1.1 calls chat_send
               called 1.1.1.1 chat_send
               intended 1.1.1.1
@@ -638,8 +607,7 @@ fn what_cannot_be_called_is_answered_with_why() {
             config.unavailable.insert("look".into(), "There is nothing to look at.".into());
         },
         |s| {
-            s.operator("go");
-            s.says("", &[("cell", "{}")]);
+            s.in_a_cell();
             s.calls("no_such", "{}");
             s.calls("cell", "{}");
             s.calls("wait_and_continue", r#"{"seconds":3}"#);
@@ -647,18 +615,6 @@ fn what_cannot_be_called_is_answered_with_why() {
             s.calls("look", "{}");
         },
         expect![[r#"
-            operator: go
-              admitted E1 Operator
-              prefix_made G1 First
-              frame_made F1 [E1]
-              turn_started T1 Events
-              step_requested 1.1
-              → sample
-            model: "" cell
-              step_sampled 1.1
-              intended 1.1.1
-              attempted 1.1.1 #1
-              → act cell
             1.1.1 calls no_such
               called 1.1.1.1 no_such
               settled 1.1.1.1 Failed { why: Invalid } "There is no action \"no_such\". There are: local_send, chat_send, look, process."
@@ -690,8 +646,7 @@ fn a_file_that_a_cell_has_read_is_known_and_no_result_names_that() {
         let (path, file) = ("a".to_owned(), "/p/a".to_owned());
         Outcome::answered(context::Answer::Read(Read { path, file, content, offset: None, limit: None }))
     };
-    s.operator("go");
-    s.says("", &[("cell", "{}")]);
+    s.in_a_cell();
     s.calls("look", "{}");
     s.settle_inner(read("one\ntwo\n"));
     assert!(s.log.contains(r#"answer 1.1.1.1 confirmed "1: one\n2: two""#), "{}", s.log);
@@ -768,8 +723,7 @@ fn a_call_that_policy_refuses_again_and_again_ends_the_cell_and_then_the_turn() 
             config.bound.insert(Slot::DeliveryReview, Duration::from_millis(300));
         },
         |s| {
-            s.operator("go");
-            s.says("", &[("cell", "{}")]);
+            s.in_a_cell();
             for answer in [deny(), hold()] {
                 s.calls("chat_send", r#"{"content":"again"}"#);
                 s.decide(Ok(answer));
@@ -781,18 +735,6 @@ fn a_call_that_policy_refuses_again_and_again_ends_the_cell_and_then_the_turn() 
             s.show_request(2);
         },
         expect![[r#"
-            operator: go
-              admitted E1 Operator
-              prefix_made G1 First
-              frame_made F1 [E1]
-              turn_started T1 Events
-              step_requested 1.1
-              → sample
-            model: "" cell
-              step_sampled 1.1
-              intended 1.1.1
-              attempted 1.1.1 #1
-              → act cell
             1.1.1 calls chat_send
               called 1.1.1.1 chat_send
               → decide delivery.review

@@ -58,15 +58,7 @@ async fn life(world: &World, toolset: Toolset) -> Life {
     let model = ScriptedModel::new([]);
     let clock = Arc::new(ManualClock::at(Timestamp(1_762_300_800_000)));
     let chat = RecordingChannel::new("chat");
-    let bench = Bench {
-        program: world.program.clone(),
-        paths: vec![world.path().to_owned()],
-        patience: Patience::default(),
-        ladder: Ladder::default(),
-        outputs: Some(world.path().to_owned()),
-        bounds: Bounds::default(),
-    };
-    let tool = Arc::new(PythonTool::new(bench, world.watch()));
+    let tool = Arc::new(PythonTool::new(bench(world), world.watch()));
     let config = Config { toolset, ..Config::new("ada".parse().unwrap(), "m") };
     let agent = AgentBuilder::new(config, MemoryStore::new(), model.clone())
         .clock(clock.clone())

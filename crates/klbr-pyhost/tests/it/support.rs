@@ -214,3 +214,15 @@ pub(crate) fn lives(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
 }
+
+/// A workbench that works in the world's folder.
+pub(crate) fn bench(world: &World) -> Bench {
+    Bench {
+        program: world.program.clone(),
+        paths: vec![world.path().to_owned()],
+        patience: Patience::default(),
+        ladder: Ladder::default(),
+        outputs: Some(world.path().to_owned()),
+        bounds: Bounds::default(),
+    }
+}

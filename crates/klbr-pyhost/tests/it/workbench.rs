@@ -47,17 +47,6 @@ impl HostCalls for Registry {
     }
 }
 
-fn bench(world: &World) -> Bench {
-    Bench {
-        program: world.program.clone(),
-        paths: vec![world.path().to_owned()],
-        patience: Patience::default(),
-        ladder: Ladder::default(),
-        outputs: Some(world.path().to_owned()),
-        bounds: Bounds::default(),
-    }
-}
-
 async fn started(world: &World) -> Arc<Workbench> {
     let workbench = Arc::new(Workbench::start(bench(world), Arc::new(Registry), world.watch()));
     run(&workbench, "None").await;
