@@ -39,7 +39,7 @@ pub use history::{NoWayBack, Probation};
 pub use host::{Caller, HostCallError, HostCalls, NoHost};
 pub use invocation::{Invocation, Outcome, Recorder};
 pub use journal::Records;
-pub use live::{ActivateError, Attached, Live, Order, Parts};
+pub use live::{ActivateError, Attached, Live, Order, Parts, roll_back};
 pub use manifest::{
     Affected, Bound, Hook, KeptError, Known, MANIFEST, Manifest, ManifestError, Manifests, Problem, Skill,
 };

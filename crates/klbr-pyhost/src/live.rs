@@ -271,7 +271,7 @@ impl Live {
             expected: Some(expected),
             cause: Cause::Activated,
         };
-        let admitted = shared.admit(&agent, &key, via, activation).await;
+        let admitted = admit(&agent, &key, via, activation).await;
         *shared.staged() = None;
         admitted?;
         let epochs = agent.epochs().await?;
@@ -281,31 +281,59 @@ impl Live {
         }
     }
 
-    /// Goes back to what was in force in an epoch, or to what was in force before when none is named. Needs no Python,
-    /// and waits for no candidate that is being tried.
+    /// As [`roll_back`], for the agent that it is attached to.
     ///
     /// # Errors
     ///
-    /// Fails when there was none of that number, or when it could not be admitted.
+    /// As [`roll_back`].
     pub async fn roll_back(
         &self,
         key: &str,
         via: Option<Via>,
         to: Option<Epoch>,
     ) -> Result<InForce, ActivateError> {
-        let agent = self.0.agent()?;
-        let epochs = agent.epochs().await?;
-        let history = History(&epochs);
-        let to = to.map_or_else(|| history.before(), Ok)?;
-        let activation = history.back_to(to)?;
-        let cause = activation.cause.clone();
-        self.0.admit(&agent, key, via, activation).await?;
-        let after = agent.epochs().await?;
-        let known = History(&epochs).current().epoch;
-        let ours = |one: &&InForce| one.epoch > known && one.cause == cause;
-        // A repeat of a request that was carried out before finds what is in force.
-        Ok(after.iter().find(ours).unwrap_or(History(&after).current()).clone())
+        roll_back(&self.0.agent()?, key, via, to).await
     }
+}
+
+/// Goes back to what was in force in an epoch, or to what was in force before when none is named. Needs no Python, not
+/// even a policy at work, and waits for no candidate that is being tried.
+///
+/// # Errors
+///
+/// Fails when there was none of that number, or when it could not be admitted.
+pub async fn roll_back(
+    agent: &AgentHandle,
+    key: &str,
+    via: Option<Via>,
+    to: Option<Epoch>,
+) -> Result<InForce, ActivateError> {
+    let epochs = agent.epochs().await?;
+    let history = History(&epochs);
+    let to = to.map_or_else(|| history.before(), Ok)?;
+    let activation = history.back_to(to)?;
+    let cause = activation.cause.clone();
+    admit(agent, key, via, activation).await?;
+    let after = agent.epochs().await?;
+    let known = History(&epochs).current().epoch;
+    let ours = |one: &&InForce| one.epoch > known && one.cause == cause;
+    // A repeat of a request that was carried out before finds what is in force.
+    Ok(after.iter().find(ours).unwrap_or(History(&after).current()).clone())
+}
+
+async fn admit(
+    agent: &AgentHandle,
+    key: &str,
+    via: Option<Via>,
+    activation: Activation,
+) -> Result<(), AdmitError> {
+    let control = Control::Activate(Box::new(activation));
+    let event = NewEvent::control(format!("{}:{key}", control.verb()), control);
+    let event = match via {
+        Some(via) => event.by(via),
+        None => event,
+    };
+    agent.admit(event).await.map(drop)
 }
 
 impl Shared {
@@ -319,24 +347,6 @@ impl Shared {
 
     fn staged(&self) -> MutexGuard<'_, Option<Arc<AtWork>>> {
         self.staged.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn admit(
-        &self,
-        agent: &AgentHandle,
-        key: &str,
-        via: Option<Via>,
-        activation: Activation,
-    ) -> Result<(), AdmitError> {
-        let control = Control::Activate(Box::new(activation));
-        let event = NewEvent::control(format!("{}:{key}", control.verb()), control);
-        agent
-            .admit(match via {
-                Some(via) => event.by(via),
-                None => event,
-            })
-            .await
-            .map(drop)
     }
 
     async fn read(&self, name: Arc<str>) -> Result<Manifest, KeptError> {

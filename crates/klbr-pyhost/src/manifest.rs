@@ -216,7 +216,7 @@ impl Manifest {
         Hash::of(&self.to_bytes())
     }
 
-    /// The transforms of each family.
+    /// The transforms of each family, in the order in which they run.
     pub fn transforms(&self) -> BTreeMap<Slot, Vec<Step>> {
         let mut families: BTreeMap<Slot, Vec<Step>> = BTreeMap::new();
         for hook in &self.hooks {
@@ -231,6 +231,7 @@ impl Manifest {
                 });
             }
         }
+        families.values_mut().for_each(|steps| steps.sort_by(Step::running_order));
         families
     }
 

@@ -29,6 +29,14 @@ pub struct Step {
     pub on_failure: OnFailure,
 }
 
+impl Step {
+    /// Which of two runs first.
+    pub(crate) fn running_order(one: &Step, other: &Step) -> std::cmp::Ordering {
+        let place = |step: &Step| (step.stage, step.order);
+        place(one).cmp(&place(other)).then_with(|| one.name.cmp(&other.name))
+    }
+}
+
 /// What becomes of an operation whose transform fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -76,7 +84,7 @@ impl Transforms {
         recorder: Arc<dyn Recorder>,
     ) -> Self {
         for steps in families.values_mut() {
-            steps.sort_by(|a, b| (a.stage, a.order, &a.name).cmp(&(b.stage, b.order, &b.name)));
+            steps.sort_by(Step::running_order);
         }
         Transforms { worker, families, recorder }
     }

@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use super::Shared;
+use super::{Shared, admit};
 use crate::history::{Deaths, History};
 use crate::journal::{LAG, Records};
 use crate::observers::{Journal, Observers, place};
@@ -55,7 +55,7 @@ impl Attached {
         Attached { shared, tasks }
     }
 
-    /// Stops it in order: what was asked is kept, and no task is left.
+    /// Stops it, and waits until no task is left.
     pub async fn stop(mut self) {
         self.tasks.shutdown().await;
     }
@@ -211,7 +211,7 @@ async fn guard(shared: Arc<Shared>, agent: AgentHandle, mut died: mpsc::Unbounde
         if let Some(activation) = History(&epochs).back_from(epoch, reason) {
             let key = format!("failed-{}-{}", epoch.0, SystemClock.now().0);
             // An agent that cannot commit leaves the epoch in force, backing off; the next death tries again.
-            let _ = shared.admit(&agent, &key, None, activation).await;
+            let _ = admit(&agent, &key, None, activation).await;
         }
     }
 }

@@ -42,12 +42,9 @@ from = 12
 "#;
     let manifest = Manifest::parse("policy.toml", text, &Known::default()).unwrap();
     assert_eq!(manifest.soul.as_deref(), Some("You are Ada."));
-    let order: Vec<(i64, &str)> = manifest.transforms()[&Slot::ResultShape]
-        .iter()
-        .map(|s| (s.order, &*s.run))
-        .map(|(o, r)| (o, r.to_owned().leak() as &str))
-        .collect();
-    assert_eq!(order, [(1, "klbr.policy.social:b"), (0, "klbr.policy.social:a")]);
+    let steps = &manifest.transforms()[&Slot::ResultShape];
+    let order: Vec<(i64, &str)> = steps.iter().map(|step| (step.order, &*step.run)).collect();
+    assert_eq!(order, [(0, "klbr.policy.social:a"), (1, "klbr.policy.social:b")], "as they run");
     assert_eq!(manifest.observers()[0].from, Begin::Seq(12));
     assert_eq!(manifest.slots().len(), 1);
     let bindings: Vec<(Slot, u64)> = manifest.bindings().into_iter().collect();

@@ -64,9 +64,8 @@ async fn hooks(
             Bound::Slot { slot } if slot.is_required() => (None, "held", None),
             Bound::Slot { .. } => (None, "default", None),
             Bound::Transform { family, name, on_failure, .. } => {
-                let mut steps: Vec<_> = transforms.get(family).into_iter().flatten().collect();
-                steps.sort_by_key(|step| (step.stage, step.order, step.name.clone()));
-                let place = steps.iter().position(|step| step.name == *name).map(|place| place + 1);
+                let mut steps = transforms.get(family).into_iter().flatten();
+                let place = steps.position(|step| step.name == *name).map(|place| place + 1);
                 let word = match on_failure {
                     OnFailure::Skip => "skipped",
                     OnFailure::Hold => "held",
@@ -149,14 +148,13 @@ pub(super) async fn dry_run(
     Ok(Json(report.into()))
 }
 
+/// Open also where Python is switched off.
 pub(super) async fn roll_back(
-    Named(hosted): Named,
-    Living(_): Living,
+    Living(agent): Living,
     caller: Caller,
     Body(RollBack { to }): Body<RollBack>,
 ) -> Result<Json<Activated>, ApiError> {
-    let live = &hosted.python.get().ok_or_else(off)?.live;
-    let in_force = live.roll_back(&caller.key, Some(caller.via), to).await?;
+    let in_force = klbr_pyhost::roll_back(&agent, &caller.key, Some(caller.via), to).await?;
     let nothing =
         Trial { affected: Default::default(), hooks: Vec::new(), asked: 0, differences: Vec::new() };
     Ok(Json(Activated { in_force, trial: nothing }))

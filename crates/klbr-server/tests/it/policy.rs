@@ -169,6 +169,19 @@ async fn python_is_off_until_somebody_asks_for_it_and_the_way_back_is_open_all_t
 }
 
 #[tokio::test]
+async fn the_way_back_is_open_where_python_is_switched_off() {
+    let world = World::with(Scripted::default(), |config| config.python = Python::Off).await;
+    let before = world.client.get("/v1/agents/klbr/soul").await["text"].clone();
+    let edited = json!({ "text": "You are Ada." });
+    let (status, _) = read(world.client.request(Method::PUT, "/v1/agents/klbr/soul").json(&edited)).await;
+    assert_eq!(status, StatusCode::OK);
+    let back = world.client.post("/v1/agents/klbr/policy/rollback", json!({})).await;
+    assert_eq!(back["in_force"]["cause"], json!({ "cause": "rolled_back", "to": 1 }), "{back}");
+    assert_eq!(world.client.get("/v1/agents/klbr/soul").await["text"], before);
+    world.running.shutdown().await;
+}
+
+#[tokio::test]
 async fn the_workbench_is_looked_at_and_started_over() {
     let Some(python) = python() else { return };
     let Python::On(both) = on(&python) else { return };

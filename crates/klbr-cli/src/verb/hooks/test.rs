@@ -56,11 +56,7 @@ pub(super) async fn run(context: &Context, run: &str, folder: &Path, bound: Opti
     let report = report.map_err(|error| refused(error, &copied, folder))?;
     // Nothing is put in force here, so that nothing is restarted.
     let tried = Tried { affected: Default::default(), ..report.into() };
-    context.print(&tried, || {
-        let text = text::trial(&tried);
-        // Nothing is activated here.
-        text.lines().filter(|line| !line.starts_with("stays ")).map(|line| format!("{line}\n")).collect()
-    })
+    context.print(&tried, || text::answers(&tried))
 }
 
 /// What the function is bound to: as it was said, or as its decorator says.

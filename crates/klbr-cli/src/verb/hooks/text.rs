@@ -2,7 +2,7 @@
 
 use klbr_core::policy::{Answer, Cause, InForce};
 use klbr_core::time::Human;
-use klbr_pyhost::{Affected, Bound, Manifest};
+use klbr_pyhost::{Affected, Manifest};
 use klbr_server::api::policy::{Failure, Hook, Policy, PolicyLog, Process, PythonStatus, Trial};
 use std::time::Duration;
 
@@ -106,12 +106,7 @@ pub(in crate::verb) fn process(process: &Process) -> String {
 /// What a manifest binds, while no daemon runs that would know more.
 pub(super) fn bound(manifest: &Manifest) -> String {
     let line = |hook: &klbr_pyhost::Hook| {
-        let deadline = Human(hook.deadline);
-        let kind = match hook.bound {
-            Bound::Slot { .. } => "slot",
-            Bound::Transform { .. } => "transform",
-            Bound::Observer { .. } => "observer",
-        };
+        let (kind, deadline) = (hook.bound.kind().as_str(), Human(hook.deadline));
         format!("{kind:<10} {:<24} {:<36} {deadline}\n", hook.bound.name(), hook.run)
     };
     manifest.hooks.iter().map(line).collect()
@@ -134,6 +129,10 @@ pub(super) fn log(log: &PolicyLog) -> String {
 
 /// What a candidate would restart, and what it answers differently.
 pub(super) fn trial(trial: &Trial) -> String {
+    restarts(trial) + &answers(trial)
+}
+
+fn restarts(trial: &Trial) -> String {
     let mut text = String::new();
     let restarts = |affected: &Affected| match affected {
         Affected::HookWorker => "a new hook worker takes over",
@@ -147,10 +146,18 @@ pub(super) fn trial(trial: &Trial) -> String {
     if !trial.affected.contains(&Affected::Workbench) {
         text += "stays     the workbench with its variables\n";
     }
+    text
+}
+
+/// The hooks as they were found, and what they answer differently.
+pub(super) fn answers(trial: &Trial) -> String {
+    let mut text = String::new();
     for hook in &trial.hooks {
         let place = hook.file.as_deref().map(base).unwrap_or_default();
         let line = hook.line.map(|line| format!(":{line}")).unwrap_or_default();
-        text += &format!("loaded    {} ({place}{line}) {}\n", hook.run, clean_line(&hook.doc));
+        let loaded = format!("loaded    {} ({place}{line}) {}", hook.run, clean_line(&hook.doc));
+        text += loaded.trim_end();
+        text.push('\n');
     }
     let differing = trial.differences.len();
     text += &match trial.asked {
