@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use klbr_codeintel::{CodeSymbol, SymbolKind, SymbolRole, extract_symbols};
 use klbr_pyhost::{TreeError, Trees};
 use serde_json::json;
 
@@ -89,29 +90,27 @@ pub(super) fn decorated(folder: &Path) -> Outcome<Vec<Decorated>> {
     Ok(found)
 }
 
+/// What the decorators of a module's functions say. A text that is no Python says nothing; trying it will tell why.
 fn decorators(module: &str, text: &str) -> Vec<Decorated> {
-    let mut found = Vec::new();
-    let mut pending: Option<(&'static str, String, Option<String>)> = None;
-    for line in text.lines() {
-        let kinds = ["slot", "transform", "observer"].into_iter();
-        let marked =
-            kinds.filter_map(|kind| Some((kind, line.strip_prefix(&format!("@hooks.{kind}("))?))).next();
-        if let Some((kind, arguments)) = marked {
-            pending = quoted(arguments).map(|name| {
-                let deadline = arguments.split_once("deadline=").and_then(|(_, rest)| quoted(rest));
-                (kind, name, deadline)
-            });
-            continue;
-        }
-        let function = line.strip_prefix("async def ").or_else(|| line.strip_prefix("def "));
-        if let (Some(function), Some((kind, name, deadline))) =
-            (function, pending.take_if(|_| function.is_some()))
-        {
-            let function = function.split('(').next().unwrap_or_default().trim();
-            found.push(Decorated { run: format!("{module}:{function}"), kind, name, deadline });
-        }
-    }
-    found
+    let Ok(extraction) = extract_symbols(None, text, Some("python")) else { return Vec::new() };
+    let is_function = |symbol: &&CodeSymbol| {
+        symbol.role == SymbolRole::Definition
+            && symbol.kind == SymbolKind::Function
+            && symbol.container.is_none()
+    };
+    let hook = |symbol: &CodeSymbol| {
+        let head = &text[symbol.attached_range.start_byte..symbol.range.start_byte];
+        head.strip_prefix('@')?.split("\n@").find_map(|decorator| {
+            let (path, arguments) = decorator.split_once('(')?;
+            let path = path.trim();
+            let own = path.strip_prefix("klbr.").unwrap_or(path).strip_prefix("hooks.")?;
+            let kind = ["slot", "transform", "observer"].into_iter().find(|kind| *kind == own)?;
+            let deadline = arguments.split_once("deadline").and_then(|(_, rest)| quoted(rest));
+            let (run, name) = (format!("{module}:{}", symbol.name), quoted(arguments)?);
+            Some(Decorated { run, kind, name, deadline })
+        })
+    };
+    extraction.symbols.iter().filter(is_function).filter_map(hook).collect()
 }
 
 /// The text that comes first in quotes.
@@ -130,7 +129,7 @@ mod tests {
 
     #[test]
     fn what_decorators_say_becomes_a_manifest() {
-        let text = "from klbr import hooks\n\n@hooks.slot(\"delivery.review\", deadline='300ms')\nasync def review(send):\n    pass\n\ndef helper():\n    pass\n\n@hooks.transform('result.shape')\ndef shape(result):\n    return None\n";
+        let text = "from klbr import hooks\n\n@hooks.slot(\"delivery.review\", deadline='300ms')\nasync def review(send):\n    pass\n\ndef helper():\n    pass\n\n@other\n@klbr.hooks.transform(\n    'result.shape',  # a word\n)\ndef shape(result):\n    return None\n\n\"\"\"\n@hooks.slot('no.code')\ndef f(): ...\n\"\"\"\n";
         expect![[r#"
             manifest = 1
 
