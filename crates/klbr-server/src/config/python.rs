@@ -67,6 +67,28 @@ impl FromStr for SelfActivation {
     }
 }
 
+/// Memory of a process in bytes, read from mebibytes.
+struct Memory(u64);
+
+impl Memory {
+    /// Less than this, and no interpreter starts.
+    const LEAST: u64 = 64;
+    const MOST: u64 = 1 << 20;
+
+    fn expected() -> String {
+        format!("a whole number of mebibytes, from {} to {}", Memory::LEAST, Memory::MOST)
+    }
+}
+
+impl FromStr for Memory {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let mebibytes: u64 = text.parse().map_err(drop)?;
+        (Memory::LEAST..=Memory::MOST).contains(&mebibytes).then(|| Memory(mebibytes << 20)).ok_or(())
+    }
+}
+
 /// The variables of the host that Python gets unasked.
 const INHERITED: [&str; 7] = ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER"];
 
@@ -79,8 +101,8 @@ pub(super) fn python(home: &Path, layers: &Layers<'_>) -> Result<Option<PythonCo
         return Ok(None);
     }
     let mut python = PythonConfig::default();
-    let number = "a whole number of mebibytes";
-    python.memory = layers.parse::<u64>(PYTHON_MEMORY, number)?.map_or(python.memory, |mib| mib << 20);
+    let memory = layers.parse::<Memory>(PYTHON_MEMORY, &Memory::expected())?;
+    python.memory = memory.map_or(python.memory, |memory| memory.0);
     python.cpu = layers.parse(PYTHON_CPU, "a whole number of seconds")?.map(Duration::from_secs);
     layers.set(PYTHON_FILES, &mut python.files, "a whole number of open files")?;
     layers.set(PYTHON_ACTIONS, &mut python.actions, "tools, python or both")?;

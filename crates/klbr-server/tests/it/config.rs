@@ -285,4 +285,18 @@ fn python_is_on_when_something_is_said_of_it_and_a_missing_interpreter_is_named(
         &path,
         &expect![[r#"~/klbr.toml:2: python.actions: "hands" is not tools, python or both"#]],
     );
+    let memory = |mib: &str| format!("[python]\nmemory_mb = {mib}\n");
+    let refused = |mib: &str, wanted: &expect_test::Expect| check_refused(&memory(mib), &path, wanted);
+    refused(
+        "0",
+        &expect![[
+            r#"~/klbr.toml:2: python.memory_mb: "0" is not a whole number of mebibytes, from 64 to 1048576"#
+        ]],
+    );
+    refused(
+        "17592186044416",
+        &expect![[
+            r#"~/klbr.toml:2: python.memory_mb: "17592186044416" is not a whole number of mebibytes, from 64 to 1048576"#
+        ]],
+    );
 }
