@@ -85,7 +85,7 @@ impl FromStr for Memory {
 
     fn from_str(text: &str) -> Result<Self, ()> {
         let mebibytes: u64 = text.parse().map_err(drop)?;
-        (Memory::LEAST..=Memory::MOST).contains(&mebibytes).then(|| Memory(mebibytes << 20)).ok_or(())
+        (Memory::LEAST..=Memory::MOST).contains(&mebibytes).then_some(Memory(mebibytes << 20)).ok_or(())
     }
 }
 
